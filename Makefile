@@ -1,0 +1,51 @@
+# `make conformance` puts an operator under the suite; `make test` tests the suite itself.
+# Both prepare what they need on a machine with Python >= 3.11 alone, and reuse it the next time.
+
+PYTHON ?= python3
+OPERATOR ?= reference
+CLUSTER ?= auto
+RESULTS ?= results
+WORKERS ?= 10
+# Further options for pytest, such as ARGS='--operator-binary=./manager -k add'.
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: conformance test lint unit programs lock clean
+
+conformance: $(STAMP) programs
+	$(BIN)/python -m pytest cases -n $(WORKERS) $(addprefix --operator=,$(OPERATOR)) \
+	  --cluster=$(CLUSTER) --results=$(RESULTS) --alluredir=$(RESULTS)/allure-results \
+	  --junit-xml=$(RESULTS)/junit.xml $(ARGS)
+
+test: $(STAMP) programs lint unit
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: $(STAMP) programs
+	$(BIN)/python -m pytest tests -n 2 --dist=loadgroup $(ARGS)
+
+programs: $(STAMP)
+	@$(BIN)/python -m conformance.cluster.programs
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Python %d.%d is too old: the suite needs 3.11 or newer; set PYTHON=" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(STAMP)
+
+# Only when dependencies change: resolve them anew for all supported Pythons.
+lock: $(STAMP)
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header \
+	  --group dev --python-version 3.11 pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf $(VENV) results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,1 @@
+"""Checkers: pure functions from a history to findings. One module a checker."""

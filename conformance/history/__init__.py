@@ -1,0 +1,1 @@
+"""The recorded history of a case, and time travel in it. Pure: no cluster, no clock."""

@@ -1,0 +1,336 @@
+"""What a history is made of: one dataclass a kind of record, each a line of JSON on disk.
+
+Times are seconds since the epoch, revisions are etcd's (metadata.resourceVersion).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from conformance.model.graph import Graph
+from conformance.model.state import Obj
+from conformance.model.transition import ChangeKind
+
+
+class EventType(enum.StrEnum):
+    """What the recorder saw happen to an object."""
+
+    LISTED = "LISTED"
+    """Already there when the recorder (re-)listed its kind."""
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One change of one object. For DELETED, `revision` is that of the deletion itself and the
+    object is its last state."""
+
+    record: ClassVar[str] = "event"
+    type: EventType
+    revision: int
+    at: float
+    object: Mapping[str, Any]
+
+    @property
+    def obj(self) -> Obj:
+        """The object as of this event."""
+        return Obj(self.object)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """A stretch in which changes may have been missed. `kind` empty means every kind."""
+
+    record: ClassVar[str] = "gap"
+    at: float
+    reason: str
+    kind: str = ""
+    from_revision: int = 0
+    to_revision: int = 0
+    """The revision of the list that closed the gap."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """One mutating request as the API server's audit log has it, whoever made it."""
+
+    record: ClassVar[str] = "write"
+    at: float
+    """When the response was complete."""
+    received_at: float
+    verb: str
+    user: str
+    agent: str
+    group: str
+    resource: str
+    """Plural, such as `deployments`."""
+    subresource: str
+    namespace: str
+    name: str
+    code: int
+    reason: str = ""
+    """The Status reason or message of a failed request, as far as the log has it."""
+
+
+class Expect(enum.StrEnum):
+    """What a step is allowed to end as, before the profile's promise narrows it."""
+
+    PROMISE = "promise"
+    """Reconcile or refuse, as the profile promises for its kinds of change."""
+    RECONCILE = "reconcile"
+    REFUSE = "refuse"
+    BLOCKED = "blocked"
+    """The target cannot be reached: refused, or truthfully not Ready and stable."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One thing the suite did, with the API's answer.
+
+    `target` is the graph's (or component's) name; `before`/`after` the graph as meant, None when it
+    does not exist. `judged` False marks arranging. `generation_*` and `revision_*` are metadata of
+    the target as answered; 0 when there is none. `code` 0: no request was made (operator steps).
+    `door` is as printed; `component` True: the request went to a component (DCD), not the graph.
+    """
+
+    record: ClassVar[str] = "step"
+    name: str
+    kinds: tuple[ChangeKind, ...]
+    target: str
+    target_kind: str
+    namespace: str
+    judged: bool
+    expect: Expect
+    door: str
+    request: Mapping[str, Any]
+    sent_at: float
+    answered_at: float
+    code: int
+    answer: Mapping[str, Any] = field(default_factory=dict)
+    """On failure the API's Status object, on success metadata of the stored object."""
+    before: Graph | None = None
+    after: Graph | None = None
+    services: tuple[str, ...] = ()
+    component: bool = False
+    moves_generation: bool = True
+    generation_before: int = 0
+    generation_after: int = 0
+    revision_before: int = 0
+    revision_after: int = 0
+    race: bool = False
+    propagation: str = ""
+    """For deletes: Background or Foreground."""
+
+    @property
+    def accepted(self) -> bool:
+        """True if the API answered 2xx."""
+        return 200 <= self.code < 300
+
+    @property
+    def moved(self) -> bool:
+        """True if the answer shows a new generation of the target."""
+        return self.generation_after != self.generation_before
+
+
+class MomentEnd(enum.StrEnum):
+    """Why the driver stopped looking."""
+
+    HELD = "held"
+    """Everything matched and stayed for the hold window."""
+    DEADLINE = "deadline"
+    INTERRUPTED = "interrupted"
+    """The operator or the platform died, or the run was stopped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A verdict moment: the driver stopped looking and the steps since the last one are judged.
+
+    `graphs` are the graphs that must exist now, `components` the bare components (a one-service
+    Graph whose name is the component's), each as the last accepted step left them. `since` is the
+    API's answer to the last step. `reached_at` is the first moment from which the state matched
+    without interruption until `at`, None if it did not. `verified` maps each kind listed at the end
+    to the list's revision; a kind whose list disagreed with the record is in `disagreed`.
+    """
+
+    record: ClassVar[str] = "moment"
+    name: str
+    at: float
+    since: float
+    end: MomentEnd
+    revision: int
+    graphs: tuple[Graph, ...]
+    components: tuple[Graph, ...] = ()
+    judged: bool = True
+    reached_at: float | None = None
+    hold: float = 0.0
+    deadline: float = 0.0
+    blocked: bool = False
+    verified: Mapping[str, int] = field(default_factory=dict)
+    disagreed: Mapping[str, str] = field(default_factory=dict)
+    steps: tuple[str, ...] = ()
+    """Names of the steps that this moment judges."""
+
+
+class OperatorEventKind(enum.StrEnum):
+    """What happened to the operator itself."""
+
+    STARTED = "started"
+    READY = "ready"
+    STOPPED = "stopped"
+    """By the suite, on purpose."""
+    KILLED = "killed"
+    """By the suite, on purpose, with SIGKILL."""
+    EXITED = "exited"
+    """By itself: never planned."""
+    PANIC = "panic"
+    """A crash line in its log."""
+    LOG = "log"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorEvent:
+    """Something that happened to the operator process, or one line of its log."""
+
+    record: ClassVar[str] = "operator"
+    kind: OperatorEventKind
+    at: float
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreign:
+    """An object of others that the case put beside the graph and that must stay as it is."""
+
+    record: ClassVar[str] = "foreign"
+    uid: str
+    kind: str
+    namespace: str
+    name: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fresh:
+    """The settled objects of a fresh deploy of a graph, to compare a transitioned one with.
+
+    `graph` is what was deployed (name included), `namespace` where. `problem` is set when no fresh
+    state could be had; equivalence is then unknown.
+    """
+
+    record: ClassVar[str] = "fresh"
+    graph: Graph
+    namespace: str
+    objects: tuple[Mapping[str, Any], ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """`kubectl get`-style tables as the API server printed them at one moment, for people."""
+
+    record: ClassVar[str] = "tables"
+    moment: str
+    at: float
+    text: Mapping[str, str]
+    """Kind → printed table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """The first line of a stored history: what was run, against what, judged by which bounds.
+
+    `profile` and `bounds` are plain data of Profile and Bounds; `features` the case's needs.
+    `total_order` says that one etcd numbers all kinds, so revision order is history.
+    """
+
+    record: ClassVar[str] = "header"
+    case: str
+    feature: str
+    title: str
+    operator: str
+    namespace: str
+    profile: Mapping[str, Any]
+    bounds: Mapping[str, Any]
+    versions: Mapping[str, str] = field(default_factory=dict)
+    total_order: bool = True
+    audited: bool = True
+    race: bool = False
+    users: Mapping[str, str] = field(default_factory=dict)
+    """User name in the audit log → layer (`operator`, `LWS controller`, `Kubernetes`, `suite`)."""
+    started_at: float = 0.0
+
+
+Record = (
+    Header
+    | Event
+    | Gap
+    | Write
+    | Step
+    | Moment
+    | OperatorEvent
+    | Foreign
+    | Fresh
+    | Tables
+)
+
+_TYPES: dict[str, type[Any]] = {
+    cls.record: cls
+    for cls in (
+        Header,
+        Event,
+        Gap,
+        Write,
+        Step,
+        Moment,
+        OperatorEvent,
+        Foreign,
+        Fresh,
+        Tables,
+    )
+}
+_ENUMS: dict[tuple[str, str], type[enum.StrEnum]] = {
+    ("event", "type"): EventType,
+    ("step", "expect"): Expect,
+    ("moment", "end"): MomentEnd,
+    ("operator", "kind"): OperatorEventKind,
+}
+
+
+def to_json(record: Record) -> dict[str, Any]:
+    """The record as plain data, with its type under `record`."""
+    data = {f.name: getattr(record, f.name) for f in dataclasses.fields(record)}
+    for key, value in data.items():
+        if isinstance(value, Graph):
+            data[key] = value.to_json()
+        elif key in ("graphs", "components"):
+            data[key] = [graph.to_json() for graph in value]
+    return {"record": record.record, **data}
+
+
+def from_json(data: Mapping[str, Any]) -> Record:
+    """The record that `to_json` gave. Raises ValueError for an unknown type of record."""
+    values = dict(data)
+    name = values.pop("record", None)
+    cls = _TYPES.get(str(name))
+    if cls is None:
+        raise ValueError(f"unknown record type {name!r}; expected one of {', '.join(_TYPES)}")
+    for key, value in values.items():
+        if (name, key) in _ENUMS:
+            values[key] = _ENUMS[name, key](value)
+        elif key in ("before", "after", "graph") and isinstance(value, Mapping):
+            values[key] = Graph.from_json(value)
+        elif key in ("graphs", "components"):
+            values[key] = tuple(Graph.from_json(graph) for graph in value)
+        elif key == "kinds":
+            values[key] = tuple(ChangeKind(kind) for kind in value)
+        elif isinstance(value, list):
+            values[key] = tuple(value)
+    record: Record = cls(**values)
+    return record

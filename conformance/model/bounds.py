@@ -1,0 +1,89 @@
+"""Every time limit and count of the suite: one name, one reason, one default, in this one place."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """The bounds of a run. All times are seconds. The defaults are part of the conformance claim:
+    a run with others is marked, and its report is not conformant (`deviations`)."""
+
+    deadline: float = 30.0
+    """From the API's answer to the first moment at which everything matches and is observed.
+    Real builds need 0.2-8.5 s on a busy machine (reference: real-operators, Times)."""
+
+    hold: float = 5.0
+    """How long the matching state must then stay, without a counted write. A real operator was seen
+    idle for 4 s in mid-work, so less proves nothing."""
+
+    arrange_hold: float = 1.5
+    """Quiet time that ends an arranging step (a deploy that is not itself judged): only the baseline
+    of the next step, whose own hold window is the full one."""
+
+    deletion_deadline: float = 45.0
+    """From the accepted delete until nothing but keepers is left. Foreground deletion of a real
+    build took 9-13 s on a busy machine; nothing is called an orphan before this."""
+
+    blocked_hold: float = 5.0
+    """How long an unreachable target must stay truthful and bounded after it was first reported."""
+
+    claim_window: float = 2.0
+    """A status written by the operator must have been true at some revision this long before it:
+    the operator reads from a cache that may lag."""
+
+    create_after_delete: float = 2.0
+    """Creates by the operator this soon after a deletion were already on their way: reported only."""
+
+    write_rate: float = 1.0
+    """Mutating requests a second that the operator may make over the hold window, no-ops included."""
+
+    out_of_order: float = 0.25
+    """Events of different kinds arrived up to 0.21 s out of order; where revision order does not
+    hold, claims shorter than this are unknown."""
+
+    recorder_lag: float = 5.0
+    """How long the recorder may need to show what a list already showed; after that it is a gap."""
+
+    poll: float = 0.1
+    """Pause between two looks of the driver at the recorded state. Polling only decides when to stop
+    looking, so it bounds the cost and never the verdict."""
+
+    request: float = 10.0
+    """One API request of the suite, connection included."""
+
+    install: float = 60.0
+    """From the start of the operator to its readiness."""
+
+    warm_up: float = 60.0
+    """From readiness to the first throw-away graph being settled: /readyz was seen to say ok up to
+    8 s before the first reconcile."""
+
+    race_tries: int = 8
+    """How often a race is tried, leaning each way: one pass proves nothing."""
+
+    def scaled(self, factor: float) -> Bounds:
+        """These bounds for a machine `factor` times slower: limits grow, proofs (hold) do not shrink."""
+        grow = {"deadline", "deletion_deadline", "recorder_lag", "request", "install", "warm_up"}
+        return dataclasses.replace(self, **{name: getattr(self, name) * factor for name in grow})
+
+    def deviations(self) -> dict[str, tuple[float, float]]:
+        """Bounds that differ from the defaults: name → (this, default). Empty for a conformant run."""
+        default = Bounds()
+        return {
+            field.name: (getattr(self, field.name), getattr(default, field.name))
+            for field in dataclasses.fields(self)
+            if getattr(self, field.name) != getattr(default, field.name)
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for the history's header and the report."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Bounds:
+        """The bounds that a stored history was judged with."""
+        return cls(**data)
