@@ -6,12 +6,15 @@ writer, never the nearest. Without an audit log, managedFields name the last wri
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from conformance.history.history import History
-from conformance.history.records import Event, EventType, Write
+from conformance.history.records import Event, EventType, Header, Write
 from conformance.model.kinds import Layer
 
 # A watch event follows the API's answer; the recorder may see it this much earlier or later (s).
-_WINDOW = 1.5
+JOIN_WINDOW = 1.5
 _VERBS = {
     EventType.ADDED: ("create", "patch", "update"),
     EventType.MODIFIED: ("update", "patch", "delete", "deletecollection"),
@@ -21,7 +24,12 @@ _VERBS = {
 
 def layer_of(history: History, user: str) -> Layer:
     """Whose code a user name of the audit log stands for."""
-    named = history.header.users.get(user)
+    return layer_for(history.header, user)
+
+
+def layer_for(header: Header, user: str) -> Layer:
+    """As `layer_of`, for a history that is still coming in."""
+    named = header.users.get(user)
     if named is not None:
         return Layer(named)
     if user.startswith("system:serviceaccount:kube-system:") or user.startswith("system:"):
@@ -30,23 +38,49 @@ def layer_of(history: History, user: str) -> Layer:
 
 
 def candidates(history: History, event: Event) -> list[Write]:
-    """The writes of the audit log that may have made this event."""
+    """The writes of the audit log that may have made this event.
+
+    A write that names the object goes before one without a name (generateName, deletecollection).
+    """
     obj = event.obj
-    found = []
-    for write in history.writes:
-        if not 200 <= write.code < 300 or write.verb not in _VERBS.get(event.type, ()):
-            continue
-        if write.namespace != obj.namespace or write.name not in (obj.name, ""):
-            continue
-        if not _same_kind(write.resource, obj.kind) or write.group != obj.group:
-            continue
-        if write.received_at - _WINDOW <= event.at <= write.at + _WINDOW:
-            found.append(write)
-    exact = [write for write in found if write.name == obj.name]
-    return exact or found
+    status_only = event.type is EventType.MODIFIED and _status_only(history, event)
+    exact: list[Write] = []
+    nameless: list[Write] = []
+    for name, found in ((obj.name, exact), ("", nameless)):
+        for write in history.writes_to(obj.namespace, name):
+            if not 200 <= write.code < 300 or write.verb not in _VERBS.get(event.type, ()):
+                continue
+            # A server-side apply or an update may create; only then is it answered 201.
+            if event.type is EventType.ADDED and write.verb != "create" and write.code != 201:
+                continue
+            if status_only != (write.subresource == "status") and event.type is EventType.MODIFIED:
+                continue
+            if write.group != obj.group or not same_kind(write.resource, obj.kind):
+                continue
+            if write.received_at - JOIN_WINDOW <= event.at <= write.at + JOIN_WINDOW:
+                found.append(write)
+    return exact or nameless
 
 
-def _same_kind(resource: str, kind: str) -> bool:
+def _status_only(history: History, event: Event) -> bool:
+    """True if nothing but the status differs from the object's state before this event."""
+    events = history.lives[event.obj.uid].events
+    before = next((e for e in reversed(events) if e.revision < event.revision), None)
+    if before is None:
+        return False
+    return _without_status(before.object) == _without_status(event.object)
+
+
+def _without_status(raw: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in raw.items() if key != "status"}
+    bookkeeping = ("resourceVersion", "managedFields")
+    metadata = raw.get("metadata") or {}
+    kept["metadata"] = {k: v for k, v in metadata.items() if k not in bookkeeping}
+    return kept
+
+
+def same_kind(resource: str, kind: str) -> bool:
+    """True if a plural resource name of the audit log is that kind's."""
     lower = kind.lower()
     return resource in (lower, lower + "s", lower + "es", lower[:-1] + "ies")
 

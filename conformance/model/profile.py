@@ -6,16 +6,38 @@ Everything that differs between real builds is said here and nowhere in the code
 from __future__ import annotations
 
 import enum
+import re
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from conformance.model.graph import ApiVersion
 from conformance.model.verdict import CheckerName
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # The docstrings under the fields become the descriptions in the published JSON schema.
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+def _expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from error
+    return text
+
+
+def _url(text: str) -> str:
+    if text and not text.startswith(("http://", "https://")):
+        raise ValueError("not a URL that starts with http:// or https://")
+    return text
+
+
+Expression = Annotated[str, AfterValidator(_expression)]
+Url = Annotated[str, AfterValidator(_url)]
+PortName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+DnsLabel = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
 
 
 class Promise(enum.StrEnum):
@@ -62,55 +84,85 @@ class Identity(_Strict):
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$", max_length=40)]
     title: str = ""
     organization: str = ""
-    url: str = ""
+    url: Url = ""
     version: str = ""
 
 
 class FileTemplate(_Strict):
-    """A file written before the process starts; `path` and `content` are templates."""
+    """A file written before the process starts; `path` and `content` are templates.
+
+    A path outside `{work_dir}` is seen by the process alone, through a mount namespace of its own
+    (needs root), so that nothing is ever written beside the run's own directory.
+    """
 
     path: str
     content: str
-    private: bool = False
-    """True: the path is outside the operator's directory, and the file is seen by the process
-    alone, through a mount namespace of its own (needs root)."""
 
 
 class ProcessInstall(_Strict):
     """The operator as a process beside the control plane.
 
     Templates (`{name}`): kubeconfig, python, binary, profile_dir, root, work_dir, cert_dir,
-    namespace, etcd_url, ca_bundle, port_<name> for each of `ports`. A literal brace is doubled.
+    namespace, etcd_url, ca_bundle, port_<name> for each of `ports` and `fixed_ports`. A literal
+    brace is doubled. The process also gets KUBECONFIG in its environment.
     """
 
     kind: Literal["process"] = "process"
     command: Annotated[list[str], Field(min_length=1)]
+    """Program and arguments, templates. `{binary}` stands for --operator-binary, which is then
+    needed."""
     env: dict[str, str] = {}
-    ports: list[str] = ["webhook", "health", "metrics"]
-    """Names of ports that are chosen free for each run."""
-    fixed_ports: dict[str, int] = {}
+    """Environment variables beside PATH, HOME, TMPDIR and KUBECONFIG; the values are templates."""
+    ports: list[PortName] = ["webhook", "health", "metrics"]
+    """Names of ports that are chosen free for each run. `webhook` is where admission and conversion
+    requests go."""
+    fixed_ports: dict[PortName, Annotated[int, Field(ge=1, le=65535)]] = {}
     """Ports that the program does not let one choose: name → port. A second such run on the
     machine is refused."""
     cert_dir: str = "{work_dir}/certs"
-    private_paths: list[str] = []
-    """Fixed absolute directories that the process gets as private copies (mount namespace)."""
+    """Directory in which the process looks for tls.crt, tls.key and ca.crt. One outside
+    `{work_dir}` is private to the process, as with `files`."""
+    certificate_secret: str = ""
+    """Name of a Secret in `namespace` that holds the same three files, for programs that want
+    one."""
     files: list[FileTemplate] = []
-    namespace: str = "dgd-operator-system"
+    """Files written before the process starts."""
+    namespace: DnsLabel = "dgd-operator-system"
+    """The operator's own namespace, made before everything else."""
     prerequisites: list[str] = []
-    """Manifest files applied before the operator starts, relative to the profile."""
+    """Manifest files or directories applied before the operator starts, relative to the profile."""
     crds: list[str] = []
     """CRD files or directories, relative to the profile, or `{crds}` for --operator-crds."""
     webhooks: list[str] = []
     """Webhook configuration files, relative to the profile, with unmodified service references."""
-    ready: str = ""
-    """URL that answers 200 once the operator is ready."""
+    ready: Annotated[str, AfterValidator(_url)] = ""
+    """URL, a template, that answers 200 once the operator is ready. Empty: ready when it runs."""
     cluster_admin: bool = True
     """True: the process runs as cluster admin, and the report says so."""
     rbac: list[str] = []
-    """Manifests with the operator's own RBAC, bound to user `dgd-operator`; with
+    """Manifests with the operator's own RBAC, bound to the user `identity_user`; with
     `cluster_admin: false`."""
-    run_from_binary: bool = False
-    """True: the program is given with --operator-binary; `{binary}` stands for it."""
+    fault_argument: str = ""
+    """Argument that switches a known fault on, a template with `{fault}`; for operators that have
+    any."""
+
+    @property
+    def needs_binary(self) -> bool:
+        """True if the user must give the program (--operator-binary)."""
+        return any("{binary}" in argument for argument in self.command)
+
+    @property
+    def needs_crds(self) -> bool:
+        """True if the user must give the CRDs (--operator-crds)."""
+        return "{crds}" in self.crds
+
+    @model_validator(mode="after")
+    def _rbac_is_used(self) -> ProcessInstall:
+        if self.rbac and self.cluster_admin:
+            raise ValueError(
+                "rbac has no effect for a cluster admin; say `cluster_admin: false` too"
+            )
+        return self
 
 
 class Multinode(_Strict):
@@ -150,10 +202,10 @@ class Overlap(_Strict):
 class Rollout(_Strict):
     """A status that says a rollout is in progress, and how long it may excuse two generations."""
 
-    path: list[str]
+    path: Annotated[list[str], Field(min_length=1)]
     """Path in the graph, such as [status, rollingUpdate, phase]."""
     values: list[str]
-    bound: float = 60.0
+    bound: Annotated[float, Field(gt=0)] = 60.0
     """Seconds that the rollout may last."""
 
 
@@ -165,7 +217,8 @@ class LabelNames(_Strict):
     namespace: str = "nvidia.com/dynamo-namespace"
     component_type: str = "nvidia.com/dynamo-component-type"
     reserved: list[str] = ["nvidia.com/", "leaderworkerset.sigs.k8s.io/"]
-    """Prefixes that belong to the operator; a user's label under them is not expected on children."""
+    """Prefixes that belong to the operator; a user's label under them is not expected on
+    children."""
 
 
 class ServiceClass(enum.StrEnum):
@@ -179,6 +232,14 @@ class ServiceClass(enum.StrEnum):
     """May select nothing."""
 
 
+def _name_template(text: str) -> str:
+    try:
+        text.format(component="", graph="", service="")
+    except (KeyError, IndexError, ValueError) as error:
+        raise ValueError("may name {component}, {graph} and {service} only") from error
+    return text
+
+
 class ServiceRule(_Strict):
     """How one class of Service is recognised. The first rule that matches decides.
 
@@ -187,7 +248,7 @@ class ServiceRule(_Strict):
     """
 
     use: ServiceClass
-    name: str = ""
+    name: Annotated[str, AfterValidator(_name_template)] = ""
     labels: dict[str, str] = {}
     reason: str = ""
 
@@ -225,13 +286,15 @@ class StatusNames(_Strict):
 
 
 class KnownFailure(_Strict):
-    """A violation that is known and reported. Anything else still fails; an unexpected pass errs."""
+    """A violation that is known and reported. Anything else still fails; an unexpected pass
+    errs."""
 
     case: str
     """Case id as printed, `*` as wildcard."""
     checker: CheckerName
     subject: str = "*"
-    link: str
+    link: Url
+    """The public issue."""
     sometimes: bool = False
     """Only for a case marked as a race."""
 
@@ -256,7 +319,7 @@ class Profile(_Strict):
     keepers: list[Keeper] = []
     masks: list[Mask] = []
     fidelity_exceptions: list[FidelityException] = []
-    refusal_words: list[str] = []
+    refusal_words: list[Expression] = []
     """Regular expressions that a refusal may match instead of naming the field or service."""
     graph_annotations: dict[str, str] = {}
     """Put on each graph of the suite, such as nvidia.com/enable-grove: "false"."""

@@ -57,6 +57,8 @@ class CheckerName(enum.StrEnum):
     EQUIVALENCE = "equivalence"
     RESTART = "restart"
     OPERATOR_HEALTH = "operator-health"
+    VALIDITY = "validity"
+    """Whether the history is good enough to prove anything at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,65 @@
+"""`multinode` is added to a running service."""
+
+from __future__ import annotations
+
+from conformance.suite import (
+    DOORS, Door, Feature, Trial, add_multinode, case, every_door, graphs, scale, together,
+)  # fmt: skip
+
+WORKER = "VllmDecodeWorker"
+
+
+@case(feature="add multinode", needs=[Feature.MULTINODE])
+@every_door()
+def test_worker_becomes_an_lws(trial: Trial, door: Door) -> None:
+    """A worker that gains multinode is LeaderWorkerSets alone, or the change is refused whole."""
+    graph = trial.deploy(graphs.agg(), door=door)
+    trial.change(graph, add_multinode(WORKER), door=door)
+    trial.expect()
+
+
+@case(feature="add multinode", needs=[Feature.MULTINODE])
+def test_one_of_two_workers(trial: Trial) -> None:
+    """Only the worker that gains multinode changes; its sibling keeps its pods."""
+    graph = trial.deploy(graphs.two_workers())
+    trial.change(graph, add_multinode("WorkerA"))
+    trial.expect()
+
+
+@case(feature="add multinode", needs=[Feature.MULTINODE])
+def test_two_replicas(trial: Trial) -> None:
+    """A worker with two replicas that gains multinode is two groups, each of the node count."""
+    graph = graphs.agg()
+    graph = trial.deploy(graph.with_service(graph.service(WORKER).replace(replicas=2)))
+    trial.change(graph, add_multinode(WORKER))
+    trial.expect()
+
+
+@case(feature="add multinode", needs=[Feature.MULTINODE])
+def test_three_nodes(trial: Trial) -> None:
+    """A worker that gains multinode over three nodes has groups of three pods."""
+    graph = trial.deploy(graphs.agg())
+    trial.change(graph, add_multinode(WORKER, node_count=3))
+    trial.expect()
+
+
+@case(feature="add multinode", needs=[Feature.MULTINODE])
+def test_together_with_replicas(trial: Trial) -> None:
+    """More replicas together with multinode in one request: two groups of two, nothing else."""
+    graph = trial.deploy(graphs.agg())
+    trial.change(graph, together("add-and-scale", add_multinode(WORKER), scale(WORKER, to=2)))
+    trial.expect()
+
+
+@case(feature="add multinode", needs=[Feature.MULTINODE])
+def test_every_door_answers_alike(trial: Trial) -> None:
+    """What one door refuses every door refuses, and what one takes every door takes."""
+    doors = [door for door in DOORS if door.version in trial.profile.versions]
+    deployed = [
+        (trial.deploy(graphs.agg().replace(name=f"door-{n}"), door=door, wait=False), door)
+        for n, door in enumerate(doors)
+    ]
+    trial.settle(judged=False, hold=trial.bounds.arrange_hold)
+    for graph, door in deployed:
+        trial.change(graph, add_multinode(WORKER), door=door)
+    trial.expect()

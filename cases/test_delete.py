@@ -1,0 +1,46 @@
+"""Graphs are deleted."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.suite import Feature, Trial, add_multinode, case, graphs
+
+WORKER = "VllmDecodeWorker"
+
+
+@case(feature="delete")
+@pytest.mark.parametrize("propagation", ["Background", "Foreground"])
+def test_single_node_graph(trial: Trial, propagation: str) -> None:
+    """After the graph is deleted nothing of it is left, and nothing comes back."""
+    graph = trial.deploy(graphs.agg())
+    trial.delete(graph, propagation=propagation)
+    trial.expect()
+
+
+@case(feature="delete", needs=[Feature.MULTINODE])
+@pytest.mark.parametrize("propagation", ["Background", "Foreground"])
+def test_multinode_graph(trial: Trial, propagation: str) -> None:
+    """After a graph with groups is deleted nothing of it is left, gang objects included."""
+    graph = trial.deploy(graphs.agg_multinode())
+    trial.delete(graph, propagation=propagation)
+    trial.expect()
+
+
+@case(feature="delete", needs=[Feature.MULTINODE])
+def test_amid_a_transition(trial: Trial) -> None:
+    """A graph deleted right after multinode was added leaves nothing of either shape."""
+    graph = trial.deploy(graphs.agg())
+    trial.change(graph, add_multinode(WORKER))
+    trial.delete(graph)
+    trial.expect()
+
+
+@case(feature="delete", needs=[Feature.MULTINODE])
+def test_made_again_in_the_other_shape(trial: Trial) -> None:
+    """A graph made again under the name of a deleted one, in the other shape, is that shape alone."""
+    graph = trial.deploy(graphs.agg())
+    trial.delete(graph)
+    trial.wait_gone(graph)
+    trial.deploy(graphs.agg_multinode(), judged=True)
+    trial.expect()

@@ -1,0 +1,45 @@
+"""The operator goes away and comes back. These cases have a control plane of their own."""
+
+from __future__ import annotations
+
+from conformance.suite import Feature, Trial, add_multinode, case, graphs, remove_multinode
+
+WORKER = "VllmDecodeWorker"
+NEEDS = [Feature.MULTINODE, Feature.RESTART]
+
+
+@case(feature="restart", needs=NEEDS, disruptive=True)
+def test_between_two_steps(trial: Trial) -> None:
+    """An operator restarted between adding and removing multinode ends as one that was not."""
+    graph = trial.deploy(graphs.agg())
+    trial.change(graph, add_multinode(WORKER))
+    trial.expect()
+    trial.restart_operator()
+    trial.change(graph, remove_multinode(WORKER))
+    trial.expect()
+
+
+@case(feature="restart", needs=NEEDS, disruptive=True)
+def test_killed_right_after_add(trial: Trial) -> None:
+    """An operator killed right after multinode was added finishes the work when it is back."""
+    graph = trial.deploy(graphs.agg())
+    trial.change(graph, add_multinode(WORKER))
+    trial.restart_operator(kill=True)
+    trial.expect()
+
+
+@case(feature="restart", needs=NEEDS, disruptive=True)
+def test_killed_right_after_remove(trial: Trial) -> None:
+    """An operator killed right after multinode was removed finishes the work when it is back."""
+    graph = trial.deploy(graphs.agg_multinode())
+    trial.change(graph, remove_multinode(WORKER))
+    trial.restart_operator(kill=True)
+    trial.expect()
+
+
+@case(feature="restart", needs=NEEDS, disruptive=True)
+def test_at_rest(trial: Trial) -> None:
+    """A restart alone changes nothing: no child is written to, no pod is replaced."""
+    trial.deploy(graphs.agg_multinode())
+    trial.restart_operator()
+    trial.expect()

@@ -1,0 +1,214 @@
+"""Containment: is what the user wrote in what runs? Differences as (field, wanted, found).
+
+Fields are named as profiles write them in `fidelity_exceptions`: of the main container `image`,
+`command`, `args`, `env.NAME`, `envFrom`, `resources.limits.KEY`, `volumeMounts.PATH`; of the pod
+`volumes.NAME`, `serviceAccountName`, `labels.KEY`; of another container `containers.NAME` and the
+same fields behind it (`initContainers.NAME` likewise).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from conformance.model.graph import Service
+from conformance.model.manifest import GPU_RESOURCE, MAIN
+
+_SHELLS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash", "-c", "-lc", "-ec"})
+# The quantity suffixes of Kubernetes: decimal and binary multiples.
+_FACTORS = {
+    "m": Decimal("0.001"), "": Decimal(1), "k": Decimal(10) ** 3, "M": Decimal(10) ** 6,
+    "G": Decimal(10) ** 9, "T": Decimal(10) ** 12, "Ki": Decimal(2) ** 10, "Mi": Decimal(2) ** 20,
+    "Gi": Decimal(2) ** 30, "Ti": Decimal(2) ** 40,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing of the user's that is not there. `found` None: the field is missing."""
+
+    field: str
+    wanted: Any
+    found: Any
+
+    def __str__(self) -> str:
+        if self.found is None:
+            return f"{self.field} is missing (wanted {self.wanted!r})"
+        return f"{self.field} is {self.found!r} (wanted {self.wanted!r})"
+
+
+def pod_differences(
+    service: Service,
+    *,
+    spec: Mapping[str, Any],
+    labels: Mapping[str, str],
+    reserved: Sequence[str],
+    runs: bool,
+) -> Iterator[Difference]:
+    """What of the service's pod is not in a pod spec (or template spec) with its labels.
+
+    `runs` False leaves command and args out: the followers of a group run what the operator says.
+    Labels with a reserved prefix are the operator's.
+    """
+    main = _main(service, spec)
+    if main is None:
+        yield Difference(f"containers.{MAIN}", service.image, None)
+    else:
+        wanted = _with_gpus(service)
+        yield from _container(wanted, main, prefix="")
+        if runs:
+            yield from _process(service, main)
+    for key in ("containers", "initContainers"):
+        for container in service.pod.get(key) or ():
+            field = f"{key}.{container.get('name')}"
+            there = _by(spec.get(key), "name", container.get("name"))
+            if there is None:
+                yield Difference(field, container.get("image"), None)
+            else:
+                yield from _container(container, there, prefix=f"{field}.")
+                yield from _exact(container, there, prefix=f"{field}.")
+    yield from _pod(service, spec)
+    for key, value in service.pod_labels.items():
+        if not key.startswith(tuple(reserved)) and labels.get(key) != value:
+            yield Difference(f"labels.{key}", value, labels.get(key))
+
+
+def _main(service: Service, spec: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The user's main container: called `main`, else the first that is none of the others."""
+    containers = spec.get("containers") or ()
+    others = {container.get("name") for container in service.pod.get("containers") or ()}
+    named = _by(containers, "name", MAIN)
+    return named or next((c for c in containers if c.get("name") not in others), None)
+
+
+def _with_gpus(service: Service) -> Mapping[str, Any]:
+    if service.gpus is None:
+        return service.container
+    resources = service.container.get("resources") or {}
+    limits = {**(resources.get("limits") or {}), GPU_RESOURCE: str(service.gpus)}
+    return {**service.container, "resources": {**resources, "limits": limits}}
+
+
+def _container(
+    wanted: Mapping[str, Any], there: Mapping[str, Any], *, prefix: str
+) -> Iterator[Difference]:
+    if "image" in wanted and wanted["image"] != there.get("image"):
+        yield Difference(f"{prefix}image", wanted["image"], there.get("image"))
+    for variable in wanted.get("env") or ():
+        name = variable.get("name")
+        have = _by(there.get("env"), "name", name)
+        if have is None or not contains(variable, _plain(have)):
+            yield Difference(f"{prefix}env.{name}", _value(variable), _value(have))
+    for source in wanted.get("envFrom") or ():
+        if not any(contains(source, have) for have in there.get("envFrom") or ()):
+            yield Difference(f"{prefix}envFrom", source, None)
+    for mount in wanted.get("volumeMounts") or ():
+        have = _by(there.get("volumeMounts"), "mountPath", mount.get("mountPath"))
+        if have is None or not contains(mount, have):
+            yield Difference(f"{prefix}volumeMounts.{mount.get('mountPath')}", mount, have)
+    for side, values in (wanted.get("resources") or {}).items():
+        if not isinstance(values, Mapping):
+            continue
+        found = (there.get("resources") or {}).get(side) or {}
+        for key, value in values.items():
+            if quantity(found.get(key)) != quantity(value):
+                field = f"{prefix}resources.{side}.{key}"
+                yield Difference(field, str(value), found.get(key))
+
+
+def _pod(service: Service, spec: Mapping[str, Any]) -> Iterator[Difference]:
+    for volume in service.pod.get("volumes") or ():
+        have = _by(spec.get("volumes"), "name", volume.get("name"))
+        if have is None or not contains(volume, have):
+            yield Difference(f"volumes.{volume.get('name')}", volume, have)
+    account = service.pod.get("serviceAccountName")
+    if account and spec.get("serviceAccountName") != account:
+        yield Difference("serviceAccountName", account, spec.get("serviceAccountName"))
+
+
+# Command and arguments --------------------------------------------------------------------------
+
+
+def _process(service: Service, there: Mapping[str, Any]) -> Iterator[Difference]:
+    """Exact in the single-node shape; in order within the leader's in the multinode one, since
+    operators wrap it (`ray start ... && python3 ...`, `sh -c`)."""
+    if not service.multinode:
+        yield from _exact(service.container, there, prefix="")
+        return
+    run = [*(there.get("command") or ()), *(there.get("args") or ())]
+    words = _words(run)
+    for key in ("command", "args"):
+        wanted = [w for w in _words(service.container.get(key) or ()) if w not in _SHELLS]
+        if not _in_order(wanted, words):
+            yield Difference(key, list(service.container[key]), run)
+
+
+def _exact(
+    wanted: Mapping[str, Any], there: Mapping[str, Any], *, prefix: str
+) -> Iterator[Difference]:
+    for key in ("command", "args"):
+        if wanted.get(key) and list(wanted[key]) != list(there.get(key) or ()):
+            yield Difference(f"{prefix}{key}", list(wanted[key]), there.get(key))
+
+
+def _words(texts: Sequence[str]) -> list[str]:
+    """The words of a command line, without quoting and shell punctuation at their ends."""
+    plain = (str(text).translate(_QUOTES) for text in texts)
+    return [word for text in plain for raw in text.split() if (word := raw.strip(";&|()"))]
+
+
+_QUOTES = str.maketrans("", "", "'\"\\")
+
+
+def _in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
+    rest = iter(words)
+    return all(any(word == other for other in rest) for word in wanted)
+
+
+# Values -----------------------------------------------------------------------------------------
+
+
+def contains(wanted: Any, have: Any) -> bool:
+    """True if everything in `wanted` is in `have`, which may say more (API defaults)."""
+    if isinstance(wanted, Mapping):
+        if not isinstance(have, Mapping):
+            return not wanted and have is None
+        return all(contains(value, have.get(key)) for key, value in wanted.items())
+    if isinstance(wanted, (list, tuple)):
+        if not isinstance(have, (list, tuple)) or len(wanted) > len(have):
+            return not wanted and have is None
+        return all(contains(w, h) for w, h in zip(wanted, have, strict=False))
+    # The API leaves zero values out.
+    left_out = not wanted and have is None
+    return bool(wanted == have or left_out or quantity(wanted) == quantity(have))
+
+
+def quantity(value: Any) -> Any:
+    """A Kubernetes quantity as a number, so that `1000m` equals `1`; other values as they are."""
+    if value is None or isinstance(value, bool):
+        return value
+    text = str(value)
+    number = text.rstrip("mkMGTi")
+    factor = _FACTORS.get(text[len(number) :])
+    try:
+        return text if factor is None else Decimal(number) * factor
+    except InvalidOperation:
+        return text
+
+
+def _by(items: Any, key: str, value: Any) -> Mapping[str, Any] | None:
+    for item in items or ():
+        if isinstance(item, Mapping) and item.get(key) == value:
+            return item
+    return None
+
+
+def _plain(variable: Mapping[str, Any]) -> Mapping[str, Any]:
+    # An empty value is left out by the API.
+    return variable if "value" in variable or "valueFrom" in variable else {**variable, "value": ""}
+
+
+def _value(variable: Mapping[str, Any] | None) -> Any:
+    return None if variable is None else variable.get("value", variable.get("valueFrom"))

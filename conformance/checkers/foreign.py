@@ -1,0 +1,212 @@
+"""Foreign: objects of others stay what they are; a graph that no step touches keeps its children.
+
+Foreign objects are those that the case put there (same name, look-alike labels, finalizers). Their
+status is not judged: whose it is depends on the kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.checkers.base import CheckResult
+from conformance.checkers.family import family_of
+from conformance.checkers.promises import took
+from conformance.checkers.windows import (
+    Window,
+    doubts,
+    judged_moments,
+    window,
+)
+from conformance.checkers.words import by, listing, named, plural, seconds, subject
+from conformance.history.history import History
+from conformance.history.records import Foreign, Moment
+from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, Graph
+from conformance.model.kinds import PLATFORM_KINDS, Layer
+from conformance.model.state import Obj
+from conformance.model.transition import ChangeKind
+from conformance.model.verdict import CheckerName, Finding, Verdict
+from conformance.rules.changes import EVIDENCE_KINDS, Act, Change, Part, content
+from conformance.rules.writes import log_of
+
+_NAME = CheckerName.FOREIGN
+_JUDGED = (Part.SPEC, Part.LABELS, Part.ANNOTATIONS, Part.OWNERS, Part.FINALIZERS)
+
+
+def check(history: History) -> CheckResult:
+    """Judge every foreign object until the last moment, and every untouched graph at each one."""
+    moments = history.moments
+    if not history.foreign and not _siblings(history):
+        return CheckResult(checker=_NAME)
+    if not moments:
+        return CheckResult(checker=_NAME, findings=(_nothing(history),))
+    findings: list[Finding] = []
+    last = moments[-1]
+    for foreign in history.foreign:
+        findings += _foreign(history, foreign, last)
+    for moment, graph, kind in _siblings(history):
+        findings += _sibling(history, moment, graph, kind)
+    if not any(finding.gates for finding in findings):
+        start = min([f.at for f in history.foreign], default=_start(history))
+        within = window(history, start, last.at)
+        findings += doubts(history, _NAME, last, within, claim="others' objects stayed untouched")
+    looked_at = len(history.foreign) + len(_siblings(history))
+    return CheckResult(checker=_NAME, findings=tuple(findings), looked_at=looked_at)
+
+
+def _nothing(history: History) -> Finding:
+    return Finding(
+        checker=_NAME,
+        verdict=Verdict.UNKNOWN,
+        subject=history.header.case,
+        message="The history has no moment up to which foreign objects could be judged.",
+    )
+
+
+def _start(history: History) -> float:
+    steps = [s for m in judged_moments(history) for s in history.steps_of(m)]
+    return min((step.sent_at for step in steps), default=history.header.started_at)
+
+
+# Objects of others ----------------------------------------------------------------------------
+
+
+def _foreign(history: History, foreign: Foreign, last: Moment) -> Iterator[Finding]:
+    life = history.lives.get(foreign.uid)
+    if life is None:
+        yield Finding(
+            checker=_NAME,
+            verdict=Verdict.UNKNOWN,
+            subject=f"{foreign.kind}/{foreign.name}",
+            message=f"Foreign {foreign.kind} {foreign.name} was never recorded, so it cannot be "
+            "told whether it was touched.",
+            first_at=foreign.at,
+        )
+        return
+    log = log_of(history)
+    for change in log.changes(foreign.at, last.at):
+        if change.obj.uid != foreign.uid or not _harms(change):
+            continue
+        writer = log.writer(change)
+        if writer is Layer.SUITE:
+            continue
+        yield _touched(history, change, writer)
+
+
+def _harms(change: Change) -> bool:
+    if change.act is Act.DELETED:
+        return True
+    return change.act is Act.CHANGED and any(part in _JUDGED for part in change.parts)
+
+
+def _touched(history: History, change: Change, writer: Layer) -> Finding:
+    obj = change.obj
+    parts = [part for part in change.parts if part in _JUDGED]
+    verb = "deleted" if change.act is Act.DELETED else f"changed the {listing(parts)} of"
+    # The platform keeps its own fields of any object (a Deployment's revision, say). It also does
+    # what somebody else caused, such as the collection of an object that was given an owner.
+    platform = writer in (Layer.PLATFORM, Layer.LWS_CONTROLLER)
+    if platform and change.act is not Act.DELETED:
+        verdict = Verdict.CONFORMS
+    elif platform:
+        verdict = Verdict.VIOLATES if _disowned(history, change) else Verdict.UNKNOWN
+    else:
+        verdict = Verdict.VIOLATES if writer is Layer.OPERATOR else Verdict.UNKNOWN
+    return Finding(
+        checker=_NAME,
+        verdict=verdict,
+        subject=subject(obj),
+        message=f"{by(writer).capitalize()} {verb} {named(obj)}, which belongs to somebody else "
+        "and was there before.",
+        first_at=change.at,
+        evidence={"change": str(change), "uid": obj.uid},
+    )
+
+
+def _disowned(history: History, deletion: Change) -> bool:
+    """True if the object was given an owner before the platform collected it."""
+    before = [e for e in history.lives[deletion.obj.uid].events if e.at <= deletion.at]
+    return bool(before) and before[0].obj.owners != before[-1].obj.owners
+
+
+# Graphs that no step touches ------------------------------------------------------------------
+
+
+def _siblings(history: History) -> list[tuple[Moment, Graph, str]]:
+    """Graphs (and bare components) that were there at the moment before, are meant to be the same
+    still, and were no step's target, where some step did change something else."""
+    found = []
+    for moment in judged_moments(history):
+        before = history.moment_before(moment)
+        steps = [s for s in history.steps_of(moment) if took(s)]
+        moving = [s for s in steps if s.moves_generation or ChangeKind.DELETE in s.kinds]
+        if before is None or not moving:
+            continue
+        # An edit of a component names the component; the graph it is part of is in `before`.
+        names = {s.target for s in steps} | {g.name for s in steps for g in (s.before,) if g}
+        for kind, old, new in (
+            (GRAPH_KIND, before.graphs, moment.graphs),
+            (COMPONENT_KIND, before.components, moment.components),
+        ):
+            found += [(moment, g, kind) for g in new if g.name not in names and g in old]
+    return found
+
+
+def _sibling(history: History, moment: Moment, graph: Graph, kind: str) -> Iterator[Finding]:
+    steps = [s for s in history.steps_of(moment) if took(s)]
+    within = window(history, steps[0].sent_at, moment.at)
+    base = history.at(max(within.after_revision, steps[0].revision_before))
+    root = base.named(kind, graph.name, history.namespace)
+    if root is None:
+        yield Finding(
+            checker=_NAME,
+            verdict=Verdict.UNKNOWN,
+            subject=f"{kind}/{graph.name}",
+            message=f"{kind} {graph.name} was not recorded before {steps[0].name}, so it cannot be "
+            "told whether its children stayed.",
+            graph=graph.name,
+        )
+        return
+    now = history.at_moment(moment)
+    below = family_of(history).below(root.uid)
+    for obj in base:
+        if obj.uid not in below or obj.kind in EVIDENCE_KINDS or obj.deleting:
+            continue
+        present = now.get(obj.uid)
+        if present is None or present.deleting:
+            yield _harmed(history, graph, obj, "is gone", steps[0].name, within)
+        elif obj.kind not in PLATFORM_KINDS and content(present) != content(obj):
+            yield _harmed(history, graph, obj, "has another spec", steps[0].name, within)
+
+
+def _harmed(
+    history: History, graph: Graph, obj: Obj, how: str, step: str, within: Window
+) -> Finding:
+    """An untouched graph's child that changed. A platform's object below children that nobody wrote
+    is the platform's affair, and proves nothing."""
+    log = log_of(history)
+    chain = {o.uid for o in family_of(history).chain(obj.uid)}
+    causes = [
+        (change, writer)
+        for change in log.changes(within.start, within.end)
+        if change.obj.uid in chain
+        and change.weighs
+        and (writer := log.writer(change)) in (Layer.OPERATOR, Layer.UNKNOWN)
+        and (writer is Layer.OPERATOR or change.obj.kind not in PLATFORM_KINDS)
+    ]
+    operators = [change for change, writer in causes if writer is Layer.OPERATOR]
+    why = "; nobody but the platform is known to have written it"
+    if operators:
+        late = seconds(operators[0].at - within.start)
+        why = f"; the operator wrote {operators[0]} {late} after {step}"
+    return Finding(
+        checker=_NAME,
+        verdict=Verdict.VIOLATES if operators else Verdict.UNKNOWN,
+        subject=subject(obj),
+        message=f"{named(obj)} of graph {graph.name} {how}, although {step} does not touch that "
+        f"graph{why}.",
+        graph=graph.name,
+        step=step,
+        first_at=causes[0][0].at if causes else within.start,
+        last_at=within.end,
+        evidence={"writes": plural(len(causes), "write"), "uid": obj.uid},
+    )

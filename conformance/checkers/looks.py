@@ -1,0 +1,132 @@
+"""What a checker looks at: the state at each verdict moment, with what was wanted of it then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from weakref import WeakKeyDictionary
+
+from conformance.history.history import History
+from conformance.history.records import Moment, MomentEnd, Step
+from conformance.history.writers import creator as creator_by_event
+from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
+from conformance.model.kinds import Layer
+from conformance.model.transition import ChangeKind
+from conformance.rules.base import Mismatch, Sight, Wanted
+from conformance.rules.match import blocked_mismatches, mismatches_in
+from conformance.rules.observed import unobserved_in
+from conformance.rules.view import View
+from conformance.rules.writes import log_of
+
+
+@dataclass(frozen=True)
+class Look:
+    """A verdict moment with everything that rules need. `steps` are those that it judges."""
+
+    history: History
+    moment: Moment
+    view: View
+    steps: tuple[Step, ...]
+
+    @cached_property
+    def mismatches(self) -> list[Mismatch]:
+        """What does not match (for a blocked target: what is wrong all the same)."""
+        if self.moment.blocked:
+            return blocked_mismatches(self.view.sight)
+        return mismatches_in(self.view) + unobserved_in(self.view)
+
+    @property
+    def held(self) -> bool:
+        """True if the driver saw the state match and stay so."""
+        return self.moment.end is MomentEnd.HELD
+
+    @property
+    def begins(self) -> float:
+        """When the first step of this moment was sent (s since the epoch)."""
+        return min((step.sent_at for step in self.steps), default=self.moment.since)
+
+    @property
+    def rests_until(self) -> float:
+        """When the next thing was done after this moment, or the moment itself if it is the last.
+
+        Cleaning up after the last moment is journalled by nobody, so nothing is judged there.
+        """
+        later = [s.sent_at for s in self.history.steps if s.sent_at >= self.moment.at]
+        return min(later, default=self.moment.at)
+
+
+def creator(history: History, uid: str) -> Layer:
+    """Who created the object, in the case's namespace or anywhere else."""
+    found = log_of(history).creator(uid)
+    return found if found is not Layer.UNKNOWN else creator_by_event(history, uid)
+
+
+_OTHERS: WeakKeyDictionary[History, frozenset[str]] = WeakKeyDictionary()
+_LOOKS: WeakKeyDictionary[History, list[Look]] = WeakKeyDictionary()
+
+
+def others_of(history: History) -> frozenset[str]:
+    """uids of what is none of the operator's business: foreign objects, what was there before the
+    case, and what the suite made beside graphs and components."""
+    if history not in _OTHERS:
+        _OTHERS[history] = _others(history)
+    return _OTHERS[history]
+
+
+def _others(history: History) -> frozenset[str]:
+    found = {foreign.uid for foreign in history.foreign}
+    first = min((step.sent_at for step in history.steps), default=0.0)
+    for uid, life in history.lives.items():
+        if life.first.namespace != history.namespace:
+            continue
+        if life.first.kind in (GRAPH_KIND, COMPONENT_KIND):
+            continue
+        before = life.created_revision is None and life.events[0].at <= first
+        if before or creator(history, uid) is Layer.SUITE:
+            found.add(uid)
+    return frozenset(found)
+
+
+def looks(history: History) -> list[Look]:
+    """One look for each verdict moment at which something can be said, in order."""
+    if history not in _LOOKS:
+        _LOOKS[history] = [
+            look_at(history, moment)
+            for moment in history.moments
+            if moment.end is not MomentEnd.INTERRUPTED
+        ]
+    return _LOOKS[history]
+
+
+def look_at(history: History, moment: Moment) -> Look:
+    """The look at one moment."""
+    wanted = Wanted(
+        namespace=history.namespace,
+        graphs=moment.graphs,
+        components=moment.components,
+        profile=history.profile,
+        others=others_of(history),
+    )
+    view = View(Sight(state=history.at_moment(moment), wanted=wanted))
+    return Look(history, moment, view, tuple(history.steps_of(moment)))
+
+
+def deleted_graphs(history: History) -> dict[str, float]:
+    """Name of each graph and component that the suite deleted → when the API accepted that."""
+    return {
+        step.target: step.answered_at
+        for step in history.steps
+        if ChangeKind.DELETE in step.kinds and step.accepted
+    }
+
+
+def relevant(steps: Iterable[Step], service: str) -> Step | None:
+    """The last of the steps that names the service, else the last one."""
+    last = None
+    named = None
+    for step in steps:
+        last = step
+        if service and service in step.services:
+            named = step
+    return named or last

@@ -1,0 +1,151 @@
+"""Orphans: everything that came during the case is owned by something alive and wanted, or a keeper.
+
+Every discovered kind, other namespaces and cluster-scoped objects included. While a graph is being
+deleted nothing is an orphan before the deletion deadline.
+"""
+
+from __future__ import annotations
+
+import re
+
+from conformance.checkers.base import CheckResult
+from conformance.checkers.common import blind_spots, finding_of
+from conformance.checkers.looks import Look, creator, deleted_graphs, looks
+from conformance.checkers.sentences import elapsed, layer
+from conformance.history.history import History
+from conformance.model.kinds import Layer
+from conformance.model.state import Obj
+from conformance.model.verdict import CheckerName, Finding, Verdict
+from conformance.rules.base import Mismatch
+from conformance.rules.orphans import unattributed
+from conformance.rules.words import call, subject
+
+NAME = CheckerName.ORPHANS
+
+
+def check(history: History) -> CheckResult:
+    """What nobody owns, or nobody wants, at each verdict moment."""
+    seen = looks(history)
+    findings: list[Finding] = []
+    for look in seen:
+        findings += [finding_of(look, row) for row in _unowned(look)]
+        findings += _unattributed(look)
+        findings += _elsewhere(look)
+    return CheckResult(
+        checker=NAME,
+        findings=(*findings, *blind_spots(history, seen, NAME)),
+        looked_at=len(seen),
+    )
+
+
+def _unowned(look: Look) -> list[Mismatch]:
+    rows = [row for row in look.mismatches if row.checker is NAME]
+    return [row for row in rows if not _still_deleting(look, row)]
+
+
+def _still_deleting(look: Look, row: Mismatch) -> bool:
+    """True for what belonged to a graph whose deletion may still take its time. A graph made again
+    under the same name does not turn what the old one had into orphans any sooner."""
+    bounds = look.history.bounds
+    for name, at in deleted_graphs(look.history).items():
+        if not at <= look.moment.at < at + bounds.deletion_deadline or row.graph not in ("", name):
+            continue
+        born = [_born(look.history, uid) for uid in row.objects]
+        if all(when <= at + bounds.create_after_delete for when in born):
+            return True
+    return False
+
+
+def _born(history: History, uid: str) -> float:
+    life = history.lives.get(uid)
+    return life.created_at or 0.0 if life is not None else 0.0
+
+
+def _unattributed(look: Look) -> list[Finding]:
+    """Objects in the namespace without owner or label: the operator's if it wrote them."""
+    found = []
+    for obj in unattributed(look.view):
+        if look.view.is_keeper(obj):
+            continue
+        by = creator(look.history, obj.uid)
+        if by is Layer.OPERATOR:
+            text = "has no owner and belongs to no graph by its labels"
+            found.append(_finding(look, obj, text, by, Verdict.VIOLATES))
+        elif by is Layer.UNKNOWN:
+            text = "has no owner, and the audit log does not tell whose it is"
+            found.append(_finding(look, obj, text, by, Verdict.UNKNOWN))
+    return found
+
+
+def _elsewhere(look: Look) -> list[Finding]:
+    """Cluster-scoped objects and those in other namespaces that name the case: once no graph of the
+    case is left, they too must be gone."""
+    if look.moment.graphs or look.moment.components:
+        return []
+    names = _Names(look.history)
+    found = []
+    for obj in look.view.state:
+        if obj.namespace == look.history.namespace or look.view.needs_no_owner(obj):
+            continue
+        life = look.history.lives[obj.uid]
+        if life.created_revision is None or not names.in_(obj):
+            continue
+        by = creator(look.history, obj.uid)
+        if by not in (Layer.OPERATOR, Layer.UNKNOWN):
+            continue
+        where = f"in namespace {obj.namespace}" if obj.namespace else "cluster-scoped"
+        text = f"({where}) names this case and still exists after its last graph is gone"
+        proven = by is Layer.OPERATOR and not _within_deletion(look)
+        verdict = Verdict.VIOLATES if proven else Verdict.UNKNOWN
+        found.append(_finding(look, obj, text, by, verdict))
+    return found
+
+
+def _within_deletion(look: Look) -> bool:
+    """True while a deletion may still take its time. The driver waits for the case's own namespace
+    only, so what is left elsewhere this early is not proven to stay."""
+    deadline = look.history.bounds.deletion_deadline
+    return any(look.moment.at < at + deadline for at in deleted_graphs(look.history).values())
+
+
+class _Names:
+    """What an object may mention that ties it to the case: its namespace, or the uid of a graph."""
+
+    def __init__(self, history: History) -> None:
+        uids = [uid for uid, life in history.lives.items()
+                if life.last.namespace == history.namespace]  # fmt: skip
+        self._uids = frozenset(uids)
+        self._namespace = re.compile(
+            rf"(?<![a-z0-9-]){re.escape(history.namespace)}(?![a-z0-9])"
+        )
+
+    def in_(self, obj: Obj) -> bool:
+        """True if the object names the case in its name, labels, annotations, owners or spec."""
+        texts = [obj.name, *obj.labels.values(), *obj.annotations.values()]
+        texts += _strings(obj.spec) + _strings(obj.raw.get("subjects"))
+        if any(str(owner.get("uid")) in self._uids for owner in obj.owners):
+            return True
+        return any(self._namespace.search(text) or text in self._uids for text in texts)
+
+
+def _strings(value: object) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return [text for item in value.values() for text in _strings(item)]
+    if isinstance(value, list):
+        return [text for item in value for text in _strings(item)]
+    return []
+
+
+def _finding(look: Look, obj: Obj, text: str, by: Layer, verdict: Verdict) -> Finding:
+    return Finding(
+        checker=NAME,
+        verdict=verdict,
+        subject=subject(obj),
+        message=f"{call(obj)} {text}, {elapsed(look)}; it is owned by nobody, created by {layer(by)}",
+        step=look.moment.steps[-1] if look.moment.steps else "",
+        first_at=look.history.lives[obj.uid].created_at,
+        last_at=look.moment.at,
+        evidence={"service": "", "objects": [subject(obj)], "moment": look.moment.name},
+    )

@@ -1,0 +1,317 @@
+"""Quiescence: in the hold window the operator writes nothing that counts (design §10), and not more
+than `write_rate` requests a second, no-ops included; what changes nothing for it moves nothing.
+
+Others' writes (Deployment controller, LWS controller, scheduler) are reported and do not gate.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from conformance.checkers.base import CheckResult
+from conformance.checkers.windows import Window, doubts, hold_window, judged_moments
+from conformance.checkers.words import by, listing, named, plural, seconds, subject
+from conformance.history.history import History
+from conformance.history.records import Moment, MomentEnd, Step
+from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
+from conformance.model.kinds import Layer
+from conformance.model.state import Obj
+from conformance.model.transition import ChangeKind
+from conformance.model.verdict import CheckerName, Finding, Verdict
+from conformance.rules.changes import EVIDENCE_KINDS, Act, Change, Part
+from conformance.rules.writes import CountedWrite, is_operators_kind, log_of
+
+_NAME = CheckerName.QUIESCENCE
+_CLAIM = "the operator was at rest"
+
+
+def check(history: History) -> CheckResult:
+    """Judge every hold window, and every step that must move nothing."""
+    moments = judged_moments(history)
+    findings: list[Finding] = []
+    if not moments:
+        return CheckResult(checker=_NAME, findings=(_nothing(history),))
+    findings += _evidence(history, moments)
+    for moment in moments:
+        hold = hold_window(history, moment)
+        seen = [*_counted(history, moment, hold), *_requests(history, moment, hold)]
+        seen += [*_events(history, moment, hold), *_transition_times(history, moment, hold)]
+        steps = list(_steps(history, moment))
+        if not any(finding.gates for finding in (*seen, *steps)):
+            seen += _unsettled(moment, hold)
+            seen += doubts(history, _NAME, moment, hold, claim=_CLAIM)
+        findings += [*seen, *steps, *_others(history, moment, hold)]
+    return CheckResult(checker=_NAME, findings=tuple(findings), looked_at=len(moments))
+
+
+def _nothing(history: History) -> Finding:
+    return Finding(
+        checker=_NAME,
+        verdict=Verdict.UNKNOWN,
+        subject=history.header.case,
+        message="The history has no judged moment, so no hold window could be looked at.",
+    )
+
+
+def _evidence(history: History, moments: list[Moment]) -> list[Finding]:
+    """An audit log without one request of the operator cannot say that it was at rest: a graph was
+    served, so either its user name is not known as the operator's or the log is not that of this
+    case."""
+    served = any(moment.graphs or moment.components for moment in moments)
+    if not history.header.audited or not served or log_of(history).operator_wrote:
+        return []
+    return [
+        Finding(
+            checker=_NAME,
+            verdict=Verdict.UNKNOWN,
+            subject=f"user/{history.profile.identity_user}",
+            message="The audit log has no request of the operator in the whole case, so its rest "
+            f"proves nothing; is {history.profile.identity_user} the user it writes as?",
+        )
+    ]
+
+
+# Counted writes -----------------------------------------------------------------------------------
+
+
+def _counted(history: History, moment: Moment, hold: Window) -> list[Finding]:
+    found: list[Finding] = []
+    counted = log_of(history).counted(hold.start, hold.end)
+    for writer in (Layer.OPERATOR, Layer.UNKNOWN):
+        writes = [write for write in counted if write.writer is writer]
+        if writes:
+            found.append(_busy(history, moment, hold, writes, writer))
+    return found
+
+
+def _busy(
+    history: History, moment: Moment, hold: Window, writes: list[CountedWrite], writer: Layer
+) -> Finding:
+    objects = Counter(named(write.change.obj) for write in writes)
+    target, count = objects.most_common(1)[0]
+    first, last = writes[0].change, writes[-1].change
+    obj = next(w.change.obj for w in writes if named(w.change.obj) == target)
+    owner = _owner(obj)
+    others = f" and {plural(len(objects) - 1, 'other object')}" if len(objects) > 1 else ""
+    still = ""
+    if moment.end is MomentEnd.DEADLINE:
+        still = f", {seconds(moment.at - moment.since)} after the last change of the case"
+    return Finding(
+        checker=_NAME,
+        verdict=Verdict.VIOLATES if writer is Layer.OPERATOR else Verdict.UNKNOWN,
+        subject=subject(obj),
+        message=f"{target}{owner}{others} changed {plural(len(writes), 'time')} at rest, by "
+        f"{by(writer)}, within {seconds(moment.at - hold.start)} up to {moment.name}{still} "
+        f"({_what(writes)}).",
+        graph=obj.labels.get(history.profile.labels.graph, ""),
+        first_at=first.at,
+        last_at=last.at,
+        evidence={"writes": [str(write.change) for write in writes], "most": {target: count}},
+    )
+
+
+def _owner(obj: Obj) -> str:
+    reference = obj.controller
+    return f" (controlled by {reference.get('kind')} {reference.get('name')})" if reference else ""
+
+
+def _what(writes: Iterable[CountedWrite]) -> str:
+    acts: dict[str, None] = {}
+    for write in writes:
+        change = write.change
+        if change.act is Act.CHANGED:
+            parts = (part for part in change.parts if part is not Part.STATUS)
+            acts.update(dict.fromkeys(str(part) for part in parts))
+        else:
+            acts[str(change.act)] = None
+    return listing(acts)
+
+
+def _unsettled(moment: Moment, hold: Window) -> list[Finding]:
+    """A state that matched at the deadline without a full hold, although nothing counts as written:
+    what kept it from holding is not known."""
+    if moment.end is not MomentEnd.DEADLINE or moment.reached_at is None:
+        return []
+    return [
+        Finding(
+            checker=_NAME,
+            verdict=Verdict.UNKNOWN,
+            subject=moment.name,
+            message=f"Everything matched at {moment.name}, but no hold window of "
+            f"{seconds(hold.end - hold.start)} had begun by the deadline, and no write of the "
+            "operator explains why.",
+            first_at=moment.reached_at,
+            last_at=moment.at,
+        )
+    ]
+
+
+def _others(history: History, moment: Moment, hold: Window) -> list[Finding]:
+    """What the platform wrote in the window: a fact that does not gate."""
+    log = log_of(history)
+    writes: Counter[str] = Counter()
+    for change in log.changes(hold.start, hold.end):
+        if change.weighs and change.obj.kind not in EVIDENCE_KINDS:
+            writer = log.writer(change)
+            if writer in (Layer.PLATFORM, Layer.LWS_CONTROLLER):
+                writes[f"{named(change.obj)} by {by(writer)}"] += 1
+    if not writes:
+        return []
+    return [
+        Finding(
+            checker=_NAME,
+            verdict=Verdict.CONFORMS,
+            subject=moment.name,
+            message=f"The platform wrote {plural(sum(writes.values()), 'time')} in the hold window "
+            f"of {moment.name}: {listing(writes)}; this does not count against the operator.",
+            first_at=hold.start,
+            last_at=hold.end,
+            evidence={"writes": dict(writes)},
+        )
+    ]
+
+
+# Requests and events ------------------------------------------------------------------------------
+
+
+def _requests(history: History, moment: Moment, hold: Window) -> list[Finding]:
+    requests = log_of(history).requests(hold.start, hold.end)
+    length = hold.end - hold.start
+    if len(requests) <= history.bounds.write_rate * length:
+        return []
+    targets = Counter(f"{write.verb} {write.resource}/{write.name}" for write in requests)
+    most, count = targets.most_common(1)[0]
+    return [
+        Finding(
+            checker=_NAME,
+            verdict=Verdict.VIOLATES,
+            subject=moment.name,
+            message=f"The operator sent {len(requests)} mutating requests in the "
+            f"{seconds(length)} before {moment.name}, at rest, where "
+            f"{history.bounds.write_rate:g} a second are allowed; {count} of them were {most}.",
+            first_at=requests[0].at,
+            last_at=requests[-1].at,
+            evidence={"requests": dict(targets)},
+        )
+    ]
+
+
+def _events(history: History, moment: Moment, hold: Window) -> list[Finding]:
+    """Events that the operator emits about resting objects, more than `write_rate` a second."""
+    log = log_of(history)
+    emitted = [
+        change
+        for change in log.changes(hold.start, hold.end)
+        if change.obj.kind == "Event" and log.writer(change) is Layer.OPERATOR
+    ]
+    if len(emitted) <= history.bounds.write_rate * (hold.end - hold.start):
+        return []
+    reasons = Counter(str(change.obj.raw.get("reason", "")) for change in emitted)
+    about = emitted[-1].obj.at("involvedObject", default={})
+    return [
+        Finding(
+            checker=_NAME,
+            verdict=Verdict.VIOLATES,
+            subject=f"{about.get('kind', 'Event')}/{about.get('name', '')}",
+            message=f"The operator emitted {len(emitted)} events in the "
+            f"{seconds(hold.end - hold.start)} before {moment.name}, at rest, most of them "
+            f"{reasons.most_common(1)[0][0]} about {about.get('kind')} {about.get('name')}.",
+            first_at=emitted[0].at,
+            last_at=emitted[-1].at,
+            evidence={"reasons": dict(reasons)},
+        )
+    ]
+
+
+# Conditions ---------------------------------------------------------------------------------------
+
+
+def _transition_times(history: History, moment: Moment, hold: Window) -> list[Finding]:
+    """lastTransitionTime that moves though the condition says what it said (fault F49)."""
+    moves: dict[tuple[str, str], list[Change]] = {}
+    for change in log_of(history).changes(hold.start, hold.end):
+        if change.obj.kind in (GRAPH_KIND, COMPONENT_KIND) and change.before is not None:
+            for type_ in _moved(change.before, change.obj):
+                moves.setdefault((change.obj.uid, type_), []).append(change)
+    return [
+        Finding(
+            checker=_NAME,
+            verdict=Verdict.VIOLATES,
+            subject=subject(changes[0].obj),
+            message=f"lastTransitionTime of condition {type_} of {named(changes[0].obj)} moved "
+            f"{plural(len(changes), 'time')} in the {seconds(hold.end - hold.start)} before "
+            f"{moment.name}, although the condition said the same all the time.",
+            first_at=changes[0].at,
+            last_at=changes[-1].at,
+        )
+        for (_, type_), changes in moves.items()
+    ]
+
+
+def _moved(before: Obj, after: Obj) -> Iterator[str]:
+    for new in after.status.get("conditions") or ():
+        old = before.condition(str(new.get("type")))
+        if old is None or old.get("lastTransitionTime") == new.get("lastTransitionTime"):
+            continue
+        # A new reason or message is something new to say, if not a transition; that is left alone.
+        if all(old.get(key) == new.get(key) for key in ("status", "reason", "message")):
+            yield str(new.get("type"))
+
+
+# Steps that must move nothing ---------------------------------------------------------------------
+
+
+def _steps(history: History, moment: Moment) -> Iterator[Finding]:
+    steps = history.steps_of(moment)
+    for step in steps:
+        idle = step.code == 0 and ChangeKind.NO_OP in step.kinds
+        still = not step.moves_generation and not set(step.kinds) & _MOVING
+        if not still or not (step.accepted or idle):
+            continue
+        later = [other.sent_at for other in steps if other.sent_at > step.sent_at]
+        end = min([*later, moment.at])
+        if step.accepted and step.moved:
+            yield _generation(step)
+        yield from _rewritten(history, step, end)
+
+
+_MOVING = {ChangeKind.DELETE, ChangeKind.OPERATOR, ChangeKind.DEPLOY, ChangeKind.ILLEGAL}
+
+
+def _generation(step: Step) -> Finding:
+    return Finding(
+        checker=_NAME,
+        verdict=Verdict.VIOLATES,
+        subject=f"{step.target_kind}/{step.target}",
+        message=f"{step.name} changed nothing of the spec of {step.target}, but moved its "
+        f"generation from {step.generation_before} to {step.generation_after}.",
+        graph=step.target,
+        step=step.name,
+        first_at=step.answered_at,
+    )
+
+
+def _rewritten(history: History, step: Step, end: float) -> Iterator[Finding]:
+    """Specs that the operator wrote, and children it made or deleted, after such a step."""
+    log = log_of(history)
+    for change in log.changes(step.sent_at, end):
+        if change.act is Act.GONE or not is_operators_kind(change.obj):
+            continue
+        if change.act is Act.CHANGED and Part.SPEC not in change.parts:
+            continue
+        writer = log.writer(change)
+        if writer not in (Layer.OPERATOR, Layer.UNKNOWN):
+            continue
+        verb = "changed the spec of" if change.act is Act.CHANGED else str(change.act)
+        yield Finding(
+            checker=_NAME,
+            verdict=Verdict.VIOLATES if writer is Layer.OPERATOR else Verdict.UNKNOWN,
+            subject=subject(change.obj),
+            message=f"{by(writer).capitalize()} {verb} {named(change.obj)}{_owner(change.obj)} "
+            f"{seconds(change.at - step.sent_at)} after {step.name}, which changes nothing.",
+            graph=step.target,
+            step=step.name,
+            first_at=change.at,
+            evidence={"change": str(change)},
+        )

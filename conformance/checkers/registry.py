@@ -1,0 +1,41 @@
+"""Every checker by its name, in the order in which a person wants to read them."""
+
+from __future__ import annotations
+
+from conformance.checkers import (
+    availability,
+    coexistence,
+    deletion,
+    equivalence,
+    fidelity,
+    foreign,
+    operator_health,
+    orphans,
+    quiescence,
+    refusal,
+    restart,
+    selectors,
+    size,
+    status_truth,
+    validity,
+)
+from conformance.checkers.base import CheckFunction
+from conformance.model.verdict import CheckerName
+
+CHECKERS: dict[CheckerName, CheckFunction] = {
+    CheckerName.COEXISTENCE: coexistence.check,
+    CheckerName.ORPHANS: orphans.check,
+    CheckerName.SIZE: size.check,
+    CheckerName.SELECTORS: selectors.check,
+    CheckerName.STATUS_TRUTH: status_truth.check,
+    CheckerName.REFUSAL: refusal.check,
+    CheckerName.FOREIGN: foreign.check,
+    CheckerName.DELETION: deletion.check,
+    CheckerName.QUIESCENCE: quiescence.check,
+    CheckerName.AVAILABILITY: availability.check,
+    CheckerName.FIDELITY: fidelity.check,
+    CheckerName.EQUIVALENCE: equivalence.check,
+    CheckerName.RESTART: restart.check,
+    CheckerName.OPERATOR_HEALTH: operator_health.check,
+    CheckerName.VALIDITY: validity.check,
+}

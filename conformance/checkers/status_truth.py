@@ -1,0 +1,117 @@
+"""Status truth: Ready only when all is there, and nothing said of what is not.
+
+Judged at each verdict moment, and at each status write by the operator: its claim of Ready must have
+been true at some revision in the claim window before it, since it reads from a cache that may lag. An
+old claim left standing is judged only after the deadline; one that names the new generation at once.
+"""
+
+from __future__ import annotations
+
+from conformance.checkers.base import CheckResult
+from conformance.checkers.common import blind_spots, finding_of
+from conformance.checkers.looks import Look, looks, others_of
+from conformance.checkers.sentences import change, known, origin
+from conformance.checkers.truth import claimed_generation, ready_writes, was_true
+from conformance.history.history import History
+from conformance.history.records import Event, Step
+from conformance.model.state import Obj
+from conformance.model.verdict import CheckerName, Finding, Verdict
+from conformance.rules.base import Mismatch
+from conformance.rules.status import ready_claim
+from conformance.rules.words import call, subject
+
+NAME = CheckerName.STATUS_TRUTH
+
+
+def check(history: History) -> CheckResult:
+    """What the status said that was not so."""
+    seen = looks(history)
+    findings = [finding for look in seen for finding in _at_moment(look)]
+    told = {(finding.graph, finding.step) for finding in findings}
+    writes = 0
+    for event in ready_writes(history, others_of(history)):
+        writes += 1
+        step = _step_before(history, event)
+        if (event.obj.name, step.name if step else "") in told:
+            continue
+        contradictions = was_true(history, event, others_of(history))
+        if contradictions:
+            findings.append(_false_claim(history, event, step, contradictions))
+            told.add((event.obj.name, step.name if step else ""))
+    return CheckResult(
+        checker=NAME,
+        findings=(*findings, *blind_spots(history, seen, NAME)),
+        looked_at=len(seen) + writes,
+    )
+
+
+def _at_moment(look: Look) -> list[Finding]:
+    rows = look.mismatches
+    wrong = [row for row in rows if row.checker is not NAME and not row.ending]
+    own = [row for row in rows if row.checker is NAME]
+    if look.moment.blocked:
+        return [finding_of(look, row) for row in own]
+    amiss = {row.graph for row in wrong}
+    # That a graph in which something is amiss is not Ready, or not observed, is the plain truth.
+    findings = [finding_of(look, row) for row in own if row.graph not in amiss or _absurd(row)]
+    for root in look.view.roots.values():
+        first = next((row for row in wrong if row.graph == root.name), None)
+        if first is not None and ready_claim(root, look.history.profile) is True:
+            findings.append(_lie(look, root, first))
+    return findings
+
+
+def _absurd(row: Mismatch) -> bool:
+    """True for what is untrue whatever else is amiss: conditions that stay Unknown, entries about
+    services or workloads that do not exist."""
+    return " Unknown" in row.message or "names" in row.message
+
+
+def _lie(look: Look, root: Obj, row: Mismatch) -> Finding:
+    objects = known(look, row.objects[:1])
+    told = origin(look.history, look.view.state, objects)
+    tail = f"; {call(objects[0])}{told.removeprefix('it')}" if objects else ""
+    after = f"{look.moment.at - look.moment.since:.1f} s after "
+    after += change(look.steps[-1]) if look.steps else "the last change"
+    return Finding(
+        checker=NAME,
+        verdict=Verdict.VIOLATES,
+        subject=subject(root),
+        message=f"{call(root)} still says Ready {after}, but {row.message}{tail}",
+        graph=root.name,
+        step=look.moment.steps[-1] if look.moment.steps else "",
+        first_at=look.moment.since,
+        last_at=look.moment.at,
+        evidence={"service": row.service, "moment": look.moment.name},
+    )
+
+
+def _step_before(history: History, event: Event) -> Step | None:
+    sent = [step for step in history.steps if step.sent_at <= event.at]
+    return sent[-1] if sent else None
+
+
+def _false_claim(
+    history: History, event: Event, step: Step | None, rows: list[Mismatch]
+) -> Finding:
+    root, row = event.obj, rows[0]
+    state = history.at(event.revision)
+    objects = [obj for uid in row.objects[:1] if (obj := state.get(uid)) is not None]
+    told = origin(history, state, objects)
+    tail = f"; {call(objects[0])}{told.removeprefix('it')}" if objects else ""
+    when = f"{event.at - step.answered_at:.1f} s after {change(step)}" if step else ""
+    generation = claimed_generation(root, history)
+    of = f" of generation {generation}" if generation else ""
+    return Finding(
+        checker=NAME,
+        verdict=Verdict.VIOLATES,
+        subject=subject(root),
+        message=f"{call(root)} was said to be Ready{of} {when}, at revision {event.revision}, and at "
+        f"no time in the {history.bounds.claim_window:.0f} s before it was that so: "
+        f"{row.message}{tail}",
+        graph=root.name,
+        step=step.name if step else "",
+        first_at=event.at,
+        last_at=event.at,
+        evidence={"service": row.service, "revision": event.revision},
+    )

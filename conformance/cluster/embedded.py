@@ -1,0 +1,305 @@
+"""A real Kubernetes control plane on loopback, without kubelets: `EmbeddedPlane`.
+
+etcd, kube-apiserver, kube-controller-manager, kube-scheduler and the LeaderWorkerSet controller are
+the real programs; KWOK stands in for the kubelets, so that pods become ready without images or
+GPUs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from conformance.cluster import components
+from conformance.cluster import directory as directories
+from conformance.cluster._boot import Boot
+from conformance.cluster.certificates import Authority, write_private
+from conformance.cluster.components import Layout, Ports
+from conformance.cluster.handle import PlaneHandle
+from conformance.cluster.identities import IDENTITIES, SUITE
+from conformance.cluster.isolation import with_private_files
+from conformance.cluster.pins import PINS, Program
+from conformance.cluster.ports import LOOPBACK, free_ports
+from conformance.cluster.programs import Programs
+from conformance.cluster.supervise import Process, StopStep, Supervisor
+from conformance.model.errors import InfraError, UsageError
+
+START_TRIES = 3
+"""A port may be taken between its choice and the server's bind; with other ports it is tried
+again."""
+
+OPERATOR_GRACE = 2.0
+"""Seconds from SIGTERM to SIGKILL for what `spawn` started, when the plane stops."""
+
+_SYSTEM = frozenset(program.value for program in Program)
+
+
+class EmbeddedPlane:
+    """One control plane. `with EmbeddedPlane(programs=...) as plane:`, or `start()` and `stop()`.
+
+    However the owning process ends, a reaper ends all processes and removes the directory with the
+    keys."""
+
+    def __init__(self, *, programs: Programs, nodes: int = 4, logs: Path | None = None) -> None:
+        """`nodes` simulated nodes with 8 GPUs each. `logs`: a directory that keeps each process'
+        log and the audit log; None puts them into the plane's directory, which is removed at the
+        end."""
+        if nodes < 1:
+            raise UsageError(f"an embedded control plane needs at least 1 node, found {nodes}")
+        self._programs = programs
+        self._node_count = nodes
+        self._kept_logs = logs
+        self._authority = Authority()
+        self._boot: Boot | None = None
+        self._supervisor: Supervisor | None = None
+
+    # What others use.
+
+    @property
+    def directory(self) -> Path:
+        """The plane's own directory: keys, kubeconfigs, etcd. Gone after `stop()`."""
+        return self._started.layout.directory
+
+    @property
+    def server(self) -> str:
+        """URL of the API server."""
+        return self._started.server
+
+    @property
+    def etcd_url(self) -> str:
+        """The plane's etcd, plain HTTP: some operators want one too."""
+        return f"http://{LOOPBACK}:{self._started.ports.etcd}"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Kubeconfig of the suite itself."""
+        return self._started.layout.kubeconfig(SUITE)
+
+    @property
+    def audit_log(self) -> Path:
+        """JSON lines, one for each write that was answered; a dry run is one, too
+        (`requestURI`)."""
+        return self._started.layout.audit_log
+
+    @property
+    def logs(self) -> Mapping[str, Path]:
+        """Log file of each process, by name; `spawn` adds to it."""
+        return dict(self._started.logs)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of the nodes."""
+        return tuple(f"node-{index}" for index in range(self._node_count))
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Program → pinned version."""
+        return {program.value: pin.version for program, pin in PINS.items()}
+
+    @property
+    def ca_bundle(self) -> str:
+        """The plane's CA in base64, for `caBundle` of webhooks and conversion stanzas."""
+        return self._authority.bundle
+
+    @property
+    def start_times(self) -> Mapping[str, float]:
+        """Seconds from the start to each milestone, in order."""
+        return dict(self._started.times)
+
+    @property
+    def processes(self) -> Mapping[str, Process]:
+        """All processes by name, those that ended too."""
+        return dict(self._started.supervisor.processes)
+
+    def describe(self) -> dict[str, Any]:
+        """Plain data from which another process attaches: see `PlaneHandle.from_json`."""
+        return PlaneHandle(
+            kubeconfig=self.kubeconfig,
+            server=self.server,
+            directory=self.directory,
+            audit_log=self.audit_log,
+            logs=self.logs,
+            nodes=self.nodes,
+            versions=self.versions,
+            ca_bundle=self.ca_bundle,
+            etcd_url=self.etcd_url,
+        ).to_json()
+
+    def failure(self) -> str | None:
+        """One sentence if a part of the control plane has died, else None. Operators do not
+        count."""
+        for name, process in self.processes.items():
+            if name in _SYSTEM and not process.running:
+                return (
+                    f"{name} of the embedded control plane ended with code {process.returncode}; "
+                    f"its log is {process.log}"
+                )
+        return None
+
+    def kubeconfig_for(self, identity: str, groups: Sequence[str] = ()) -> Path:
+        """A kubeconfig for another user: its writes carry that name in the audit log. What it may
+        do is up to RBAC (`bind_cluster_admin`, or the operator's own roles). Raises UsageError for
+        a name that is empty, has a "/", or is a system component's."""
+        if not identity or "/" in identity:
+            raise UsageError(f"an identity needs a name without '/', found {identity!r}")
+        known = IDENTITIES.get(identity)
+        if known is not None and known.user != identity:
+            raise UsageError(
+                f"the identity {identity} is the control plane's own; choose another name"
+            )
+        return self._started.write_kubeconfig(
+            identity, user=identity, groups=groups or (known.groups if known else ())
+        )
+
+    def bind_cluster_admin(self, user: str) -> None:
+        """Let a user do everything, without membership in system:masters, which no limit applies
+        to."""
+        self._started.create(components.cluster_admin(user))
+
+    def serving_certificate(self, names: Sequence[str], directory: Path) -> Path:
+        """Write tls.crt, tls.key and ca.crt for a webhook server with these DNS names and addresses
+        into `directory`, made if missing. Returns it."""
+        pair = self._authority.server(names)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_private(directory / "tls.crt", pair.certificate)
+        write_private(directory / "tls.key", pair.key)
+        write_private(directory / "ca.crt", self._authority.certificate)
+        return directory
+
+    def spawn(
+        self,
+        name: str,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        files: Mapping[str, bytes] | None = None,
+    ) -> Process:
+        """Start an operator beside the control plane, under the same reaper, with a log of its own.
+
+        `env` None: this process' environment. `files`: absolute path → content, visible to this
+        process alone (see `isolation`). Raises InfraError if it cannot be executed, UsageError for
+        bad `files` or the name of a system component."""
+        if name in _SYSTEM or not name or "/" in name:
+            raise UsageError(
+                f"a process beside the control plane cannot be named {name!r}: expected a name "
+                "without '/' that is not a component's"
+            )
+        boot = self._started
+        folder = boot.layout.directory / "spawned" / name
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        command = with_private_files(argv, files=files or {}, staging=folder / "files", what=name)
+        log = boot.layout.logs / f"{name}.log"
+        process = boot.supervisor.spawn(
+            name=name,
+            argv=command,
+            env=dict(os.environ) if env is None else env,
+            cwd=folder if cwd is None else cwd,
+            log=log,
+        )
+        boot.logs[name] = log
+        return process
+
+    def kinds_changed(self) -> None:
+        """Call after new CRDs are established: restarts kube-controller-manager, which takes about
+        a second. Its garbage collector looks for new kinds only every 30 s; until then it would not
+        notice that an object of a new kind is deleted, and the children would stay."""
+        self.processes[Program.CONTROLLER_MANAGER.value].restart()
+
+    # Life cycle.
+
+    def start(self) -> Self:
+        """Start everything; returns when nodes are ready, the LeaderWorkerSet webhook answers and
+        namespaces get their service account. Raises InfraError, with nothing left running."""
+        if self._supervisor is not None:
+            raise InfraError("this control plane is already started")
+        directories.sweep()
+        for remaining in reversed(range(START_TRIES)):
+            try:
+                self._start_once()
+            except BaseException as error:
+                again = remaining and isinstance(error, InfraError) and self._port_was_taken()
+                self.stop()
+                if not again:
+                    raise
+            else:
+                return self
+        raise AssertionError("the last try returns or raises")
+
+    def stop(self) -> None:
+        """End all processes, remove the directory. May be called again, and before `start`."""
+        supervisor, self._supervisor = self._supervisor, None
+        if supervisor is None:
+            return
+        spawned = [name for name in supervisor.processes if name not in _SYSTEM]
+        order = [
+            *(StopStep(name=name, signal=signal.SIGTERM, grace=OPERATOR_GRACE) for name in spawned),
+            # No goodbye, since their state is worth nothing; in an order in which none complains.
+            *(
+                StopStep(name=program.value, signal=signal.SIGKILL, grace=1.0)
+                for program in (
+                    Program.LWS,
+                    Program.KWOK,
+                    Program.SCHEDULER,
+                    Program.CONTROLLER_MANAGER,
+                    Program.APISERVER,
+                    Program.ETCD,
+                )
+            ),
+        ]
+        supervisor.stop(order=order)
+        if self._boot is not None:
+            self._boot.api.close()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _start_once(self) -> None:
+        self._boot = None
+        etcd, etcd_peer, apiserver, lws_webhook = free_ports(4)
+        place = directories.make()
+        try:
+            # The reaper before any key: from here on the directory goes away with this process.
+            self._supervisor = Supervisor(directory=place)
+        except BaseException:
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+        logs = (place / "logs" if self._kept_logs is None else self._kept_logs).absolute()
+        logs.mkdir(parents=True, exist_ok=True)
+        self._boot = Boot(
+            programs=self._programs,
+            nodes=self._node_count,
+            authority=self._authority,
+            layout=Layout(directory=place, logs=logs),
+            ports=Ports(
+                etcd=etcd, etcd_peer=etcd_peer, apiserver=apiserver, lws_webhook=lws_webhook
+            ),
+            supervisor=self._supervisor,
+        )
+        self._boot.run()
+
+    def _port_was_taken(self) -> bool:
+        if self._boot is None:
+            return False
+        return any(
+            not process.running and "address already in use" in process.tail(200)
+            for process in self._boot.supervisor.processes.values()
+        )
+
+    @property
+    def _started(self) -> Boot:
+        if self._boot is None:
+            raise InfraError("the embedded control plane is not started")
+        return self._boot

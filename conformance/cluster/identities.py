@@ -1,0 +1,67 @@
+"""Who acts on a plane: one user for each process and one for the suite, so that each write in the
+audit log has an author."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.cluster.certificates import Authority, write_private
+
+SUITE = "dgd-conformance"
+"""The suite itself."""
+
+OPERATOR = "dgd-operator"
+"""The operator under test, unless its profile names another user."""
+
+LWS = "lws-controller-manager"
+"""The LeaderWorkerSet controller."""
+
+KWOK = "kwok"
+"""What stands in for the kubelets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A user and its groups, as a client certificate says them."""
+
+    user: str
+    groups: tuple[str, ...] = ()
+
+
+IDENTITIES: Mapping[str, Identity] = {
+    SUITE: Identity(SUITE, ("system:masters",)),
+    OPERATOR: Identity(OPERATOR),
+    "kube-controller-manager": Identity("system:kube-controller-manager"),
+    "kube-scheduler": Identity("system:kube-scheduler"),
+    # As privileged as an installation would make them, but from the first moment: the roles that a
+    # binding would need are still being made when these start, and each waits 1-10 s after a
+    # refusal.
+    LWS: Identity(LWS, ("system:masters",)),
+    KWOK: Identity(KWOK, ("system:masters",)),
+}
+"""Name of the kubeconfig → identity."""
+
+
+def write_kubeconfig(
+    path: Path, *, server: str, authority: Authority, user: str, groups: Sequence[str]
+) -> Path:
+    """Mint a client certificate and write a kubeconfig that holds everything inline."""
+    pair = authority.client(user, groups)
+    credentials = {
+        "client-certificate-data": base64.b64encode(pair.certificate).decode("ascii"),
+        "client-key-data": base64.b64encode(pair.key).decode("ascii"),
+    }
+    cluster = {"server": server, "certificate-authority-data": authority.bundle}
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "embedded", "cluster": cluster}],
+        "users": [{"name": user, "user": credentials}],
+        "contexts": [{"name": "embedded", "context": {"cluster": "embedded", "user": user}}],
+        "current-context": "embedded",
+    }
+    return write_private(path, json.dumps(content).encode())

@@ -1,0 +1,43 @@
+"""Free TCP ports on loopback."""
+
+from __future__ import annotations
+
+import random
+import socket
+from collections.abc import Iterable
+
+from conformance.model.errors import InfraError
+
+FIRST, LAST = 15000, 32000
+"""Below the range from which Linux takes the local port of outgoing connections (32768-60999): a
+port from there may be taken by a client between the choice and the server's bind."""
+
+LOOPBACK = "127.0.0.1"
+
+
+def is_free(port: int) -> bool:
+    """Whether nothing listens on the port, on loopback or on every address, at this moment."""
+    for host in (LOOPBACK, "0.0.0.0"):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+            except OSError:
+                return False
+    return True
+
+
+def free_ports(count: int, *, avoid: Iterable[int] = ()) -> list[int]:
+    """`count` different ports, free at this moment and chosen at random, so that two control planes
+    that start together seldom choose alike. A server may still find its port taken: start it again
+    with another."""
+    chosen: list[int] = []
+    taken = set(avoid)
+    for _ in range(1000):
+        if len(chosen) == count:
+            return chosen
+        port = random.randint(FIRST, LAST)
+        if port not in taken and is_free(port):
+            taken.add(port)
+            chosen.append(port)
+    raise InfraError(f"found only {len(chosen)} of {count} free ports between {FIRST} and {LAST}")

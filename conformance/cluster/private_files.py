@@ -1,0 +1,107 @@
+"""Run a program with files of its own at fixed paths: `private_files.py SPEC PROGRAM
+[ARGUMENT...]`.
+
+A script of its own, standard library only, that becomes the program: same process id, same signals.
+SPEC is a JSON file, path → file with the content. It makes a private mount namespace, so the host
+and other processes see nothing of it, and nothing is to be cleaned up. Needs CAP_SYS_ADMIN."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import sys
+
+CLONE_NEWNS = 0x00020000
+MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int, what: str) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def _mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+    encode = os.fsencode
+    _check(
+        _libc.mount(
+            encode(source),
+            encode(target),
+            None if kind is None else encode(kind),
+            ctypes.c_ulong(flags),
+            None if data is None else encode(data),
+        ),
+        f"mount on {target}",
+    )
+
+
+def enter_namespace() -> None:
+    """A mount namespace of this process alone; what is mounted in it does not spread to the
+    host."""
+    _check(_libc.unshare(CLONE_NEWNS), "a private mount namespace")
+    _mount("none", "/", None, MS_REC | MS_PRIVATE)
+
+
+def cover(folder: str) -> None:
+    """Put an empty private directory at `folder`. Where it does not exist, its nearest existing
+    ancestor is covered and the ancestor's entries are bound back in: no directory appears on the
+    host."""
+    if os.path.isdir(folder):
+        _mount("tmpfs", folder, "tmpfs", 0, "mode=0755")
+        return
+    ancestor = os.path.dirname(folder)
+    while not os.path.isdir(ancestor):
+        ancestor = os.path.dirname(ancestor)
+    ancestor = os.path.realpath(ancestor)
+    mode = os.stat(ancestor).st_mode & 0o7777
+    # The working directory still reaches what the new mount hides; a path would not.
+    os.chdir(ancestor)
+    entries = list(os.scandir("."))
+    _mount("tmpfs", ancestor, "tmpfs", 0, f"mode={mode:o}")
+    for entry in entries:
+        target = os.path.join(ancestor, entry.name)
+        if entry.is_symlink():
+            os.symlink(os.readlink(entry.name), target)
+            continue
+        if entry.is_dir():
+            os.mkdir(target)
+        else:
+            os.close(os.open(target, os.O_CREAT | os.O_WRONLY))
+        _mount(entry.name, target, None, MS_BIND | MS_REC)
+    os.makedirs(folder)
+
+
+def main(argv: list[str]) -> None:
+    """See the module. With a SPEC of "-" it only tries whether a namespace can be had."""
+    if argv[1] == "-":
+        enter_namespace()
+        _mount("tmpfs", "/tmp", "tmpfs", 0)
+        return
+    with open(argv[1], encoding="utf-8") as handle:
+        files: dict[str, str] = json.load(handle)
+    contents = {}
+    for path, source in files.items():
+        with open(source, "rb") as content:
+            contents[path] = content.read()
+    before = os.getcwd()
+    enter_namespace()
+    for folder in sorted({os.path.dirname(path) for path in files}):
+        cover(folder)
+    for path, data in contents.items():
+        with open(path, "wb") as target:
+            target.write(data)
+    os.chdir(before)
+    program = shutil.which(argv[2]) or argv[2]
+    os.execv(program, argv[2:])
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv)
+    except OSError as error:
+        print(f"private files: {error}", file=sys.stderr)
+        sys.exit(126)

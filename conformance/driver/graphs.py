@@ -1,0 +1,43 @@
+"""The shipped example graphs, by name."""
+
+from __future__ import annotations
+
+import functools
+
+import yaml
+
+from conformance.model.errors import UsageError
+from conformance.model.graph import ApiVersion, Graph
+from conformance.model.manifest import parse
+from conformance.paths import root
+
+
+@functools.cache
+def load(name: str, version: ApiVersion = ApiVersion.V1BETA1) -> Graph:
+    """The graph in `fixtures/<name>.<version>.yaml`. Both versions of a fixture mean one graph.
+    Raises UsageError if there is no such file or it holds no graph."""
+    path = root() / "fixtures" / f"{name}.{version}.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted({p.name.split(".")[0] for p in path.parent.glob("*.yaml")}))
+        raise UsageError(f"there is no fixture {path.name}; the graphs are {known}")
+    return parse(yaml.safe_load(path.read_text()), source=path.name)
+
+
+def agg() -> Graph:
+    """A frontend and one worker, each on a single node."""
+    return load("vllm-agg")
+
+
+def agg_multinode() -> Graph:
+    """The aggregated graph with its worker over two nodes."""
+    return load("vllm-agg-multinode")
+
+
+def disagg() -> Graph:
+    """A frontend, a prefill worker and a decode worker."""
+    return load("vllm-disagg")
+
+
+def two_workers() -> Graph:
+    """A frontend and two workers of one type."""
+    return load("vllm-two-workers")

@@ -1,0 +1,40 @@
+"""Namespaces of the suite: made, labelled and ready for pods."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+
+from conformance.kube import Api, raise_for
+from conformance.model.bounds import Bounds
+from conformance.model.errors import InfraError
+
+LABEL = "conformance.dgd.dev/owned"
+_LONGEST = 30
+
+
+def namespace_name(stem: str) -> str:
+    """A new name that starts like `stem`."""
+    short = re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")[:_LONGEST].strip("-")
+    # Operators put the namespace into label values (63) together with the graph's name.
+    return f"{short}-{uuid.uuid4().hex[:5]}"
+
+
+def open_namespace(api: Api, name: str, *, bounds: Bounds) -> None:
+    """Create a namespace and wait until its default ServiceAccount is there: pods are refused
+    before. Raises InfraError if it does not come."""
+    body = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": name, "labels": {LABEL: "true"}},
+    }
+    raise_for(api.request("POST", "/api/v1/namespaces", body=body), f"creating namespace {name}")
+    end = time.monotonic() + bounds.request
+    while not api.request("GET", f"/api/v1/namespaces/{name}/serviceaccounts/default").ok:
+        if time.monotonic() > end:
+            raise InfraError(
+                f"namespace {name} got no default ServiceAccount within {bounds.request:.0f} s; "
+                "kube-controller-manager may be down"
+            )
+        time.sleep(0.02)

@@ -1,0 +1,32 @@
+"""What a case is waiting for just now, for the person who watches the run."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(slots=True)
+class Progress:
+    """Writes the present wait of one worker into a file that the run's controller shows."""
+
+    path: Path | None
+    case: str = ""
+    _last: float = 0.0
+
+    def waiting(self, what: str, *, elapsed: float, bound: float) -> None:
+        """Note what is awaited, for how long already and of which bound (seconds)."""
+        now = time.monotonic()
+        if self.path is None or now - self._last < 0.5:
+            return
+        self._last = now
+        # A lost progress line must never fail a case.
+        with contextlib.suppress(OSError):
+            self.path.write_text(f"{self.case}: {what}, {elapsed:.1f} s of {bound:.0f} s\n")
+
+    def clear(self) -> None:
+        """Nothing is awaited any more."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)

@@ -1,0 +1,528 @@
+"""A case at work: arrange graphs, change them, wait for verdict moments. Everything is journalled.
+
+A case reads arrange / change / expect. The trial never judges: after the last `expect` the plugin
+hands the history to the checkers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from conformance.driver.fresh import FreshStates
+from conformance.driver.progress import Progress
+from conformance.driver.requests import Sent, path_of, send, send_transition
+from conformance.driver.session import OperatorControl, Session
+from conformance.driver.settle import settle
+from conformance.history.history import History
+from conformance.history.records import (
+    Expect,
+    Foreign,
+    Header,
+    Moment,
+    MomentEnd,
+    OperatorEvent,
+    Step,
+    Tables,
+)
+from conformance.kube import FIELD_MANAGER, Api, Resource, raise_for
+from conformance.model.answers import AnswerClass, classify
+from conformance.model.doors import Door, Method
+from conformance.model.errors import InfraError
+from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP, ApiVersion, Graph, Service
+from conformance.model.kinds import LWS, LWS_GROUP, POD_GROUP, POD_GROUP_GROUP
+from conformance.model.manifest import component_manifest, manifest
+from conformance.model.ownership import attribute
+from conformance.model.state import Obj, State
+from conformance.model.transition import ChangeKind, Transition
+from conformance.record.journal import Journal
+from conformance.record.tail import Tail
+from conformance.record.verify import verify
+from conformance.rules.base import Mismatch, Sight, Wanted
+from conformance.rules.match import blocked_mismatches, mismatches, progress, unobserved
+
+# What a person who reads a bug report about this asks for first: kind → group.
+TABLE_KINDS = {
+    GRAPH_KIND: GROUP,
+    COMPONENT_KIND: GROUP,
+    "Deployment": "apps",
+    LWS: LWS_GROUP,
+    POD_GROUP: POD_GROUP_GROUP,
+    "Service": "",
+    "Pod": "",
+}
+VERIFIED_KINDS = {**TABLE_KINDS, "StatefulSet": "apps", "ReplicaSet": "apps"}
+
+
+class CaseOver(Exception):
+    """The case cannot usefully go on: a verdict moment was not held. Judging says what that means."""
+
+
+class Trial:
+    """The handle that a case gets. One namespace, one history.
+
+    `title` is the case's sentence, `case` its id. Raises InfraError from any method when the control
+    plane or the recorder fails; the case is then `unknown`.
+    """
+
+    def __init__(
+        self,
+        *,
+        session: Session,
+        api: Api,
+        tail: Tail,
+        header: Header,
+        progress_line: Progress,
+        fresh: FreshStates,
+        journal: Journal,
+    ) -> None:
+        self.session = session
+        self.profile = session.profile
+        self.bounds = session.bounds
+        self.namespace = header.namespace
+        self._api = api
+        self._tail = tail
+        self._header = header
+        self._progress = progress_line
+        self._fresh = fresh
+        self._journal = journal
+        self._graphs: dict[str, Graph] = {}
+        self._components: dict[str, Graph] = {}
+        self._pending: list[Step] = []
+        self._moments = 0
+        self._refused: set[str] = set()
+
+    @property
+    def case(self) -> str:
+        """The case's id."""
+        return self._header.case
+
+    @property
+    def started_at(self) -> float:
+        """When the case began, seconds since the epoch."""
+        return self._header.started_at
+
+    @property
+    def version(self) -> ApiVersion:
+        """The API version that this profile's cases use unless they say otherwise."""
+        return self.profile.versions[0]
+
+    @property
+    def door(self) -> Door:
+        """The usual door: a merge patch in the usual version."""
+        return Door(method=Method.MERGE_PATCH, version=self.version)
+
+    def graph(self, name: str) -> Graph:
+        """The graph of that name as the last accepted step left it."""
+        return self._graphs[name]
+
+    def state(self) -> State:
+        """The namespace as recorded by now."""
+        self._tail.poll()
+        return self._tail.state()
+
+    # Arranging and changing ---------------------------------------------------------------------
+
+    def deploy(
+        self,
+        graph: Graph,
+        *,
+        door: Door | None = None,
+        judged: bool = False,
+        wait: bool = True,
+        expect: Expect = Expect.RECONCILE,
+    ) -> Graph:
+        """Create the graph, and (unless `wait` is False) wait until it is settled.
+
+        Through an apply door the graph is created by apply, so that the suite's field manager owns
+        its fields. With `judged` the case goes on to `expect`, which then waits in full.
+        """
+        door = door or self.door
+        marked = graph.replace(annotations={**graph.annotations, **self.profile.graph_annotations})
+        body = manifest(marked, version=door.version, namespace=self.namespace)
+        if door.method is Method.APPLY:
+            path = path_of(GRAPH_KIND, door.version, self.namespace, graph.name)
+            sent = send(
+                self._api, "PATCH", path, body=body, content_type="application/apply-patch+yaml",
+                params={"fieldManager": FIELD_MANAGER, "force": "true"},
+            )  # fmt: skip
+        else:
+            path = path_of(GRAPH_KIND, door.version, self.namespace)
+            sent = send(self._api, "POST", path, body=body, params={"fieldManager": FIELD_MANAGER})
+        step = self._note(
+            sent, name=f"deploy {graph.name}", kinds=(ChangeKind.DEPLOY,), target=graph.name,
+            target_kind=GRAPH_KIND, judged=judged, door=str(door), expect=expect,
+            before=None, after=marked, services=tuple(s.name for s in graph.services),
+        )  # fmt: skip
+        if step.accepted:
+            self._graphs[graph.name] = marked
+        if wait and not judged:
+            self.settle(judged=False, hold=self.bounds.arrange_hold)
+        return marked
+
+    def change(
+        self,
+        graph: Graph,
+        transition: Transition,
+        *,
+        door: Door | None = None,
+        race: bool = False,
+        expect: Expect | None = None,
+    ) -> Step:
+        """Send a transition of a graph; `expect` (the method) then waits for the verdict moment.
+
+        A step that an earlier refusal made pointless (its graph already is as it asks) is journalled
+        as such and not sent. `expect` fixes what this one step may end as.
+        """
+        door = door or self.door
+        before = self._graphs[graph.name]
+        after = transition.apply(before)
+        if transition.moves_generation and after == before and transition.raw is None:
+            return self._moot(graph, transition, door=door, before=before)
+        sent = send_transition(
+            self._api, transition, before=before, door=door, namespace=self.namespace
+        )
+        step = self._note(
+            sent, name=transition.name, kinds=transition.kinds, target=graph.name,
+            target_kind=GRAPH_KIND, judged=True, door=str(door), expect=expect,
+            before=before, after=after, services=transition.services,
+            moves_generation=transition.moves_generation, race=race,
+        )  # fmt: skip
+        if step.accepted:
+            self._graphs[graph.name] = after
+        elif classify(step.code, step.answer) is AnswerClass.REFUSED:
+            self._refused.add(graph.name)
+        return step
+
+    def delete(self, graph: Graph, *, propagation: str = "Background") -> Step:
+        """Delete a graph in the background or the foreground."""
+        path = path_of(GRAPH_KIND, self.version, self.namespace, graph.name)
+        sent = send(self._api, "DELETE", path, params={"propagationPolicy": propagation})
+        step = self._note(
+            sent, name=f"delete {graph.name}", kinds=(ChangeKind.DELETE,), target=graph.name,
+            target_kind=GRAPH_KIND, judged=True, door=f"delete-{self.version}", expect=None,
+            before=self._graphs[graph.name], after=None, moves_generation=False,
+            propagation=propagation,
+        )  # fmt: skip
+        if step.accepted:
+            del self._graphs[graph.name]
+        return step
+
+    def wait_gone(self, graph: Graph) -> None:
+        """Wait until the graph object itself is gone, as one who re-creates it under its name must."""
+        path = path_of(GRAPH_KIND, self.version, self.namespace, graph.name)
+        end = time.time() + self.bounds.deletion_deadline
+        while self._api.request("GET", path).code != 404:
+            if time.time() > end:
+                raise CaseOver
+            time.sleep(self.bounds.poll)
+
+    # Components ---------------------------------------------------------------------------------
+
+    def deploy_component(self, service: Service, *, name: str) -> Graph:
+        """Create a bare component (DCD without a graph) and wait until it is settled."""
+        body = component_manifest(
+            service, name=name, version=self.version, namespace=self.namespace, backend="vllm"
+        )
+        body["metadata"]["annotations"] = dict(self.profile.graph_annotations)
+        path = path_of(COMPONENT_KIND, self.version, self.namespace)
+        sent = send(self._api, "POST", path, body=body, params={"fieldManager": FIELD_MANAGER})
+        component = Graph(name=name, services=(service,))
+        step = self._note(
+            sent, name=f"deploy {name}", kinds=(ChangeKind.DEPLOY,), target=name,
+            target_kind=COMPONENT_KIND, judged=False, door=str(self.door), expect=Expect.RECONCILE,
+            before=None, after=component, services=(service.name,), component=True,
+        )  # fmt: skip
+        if step.accepted:
+            self._components[name] = component
+        self.settle(judged=False, hold=self.bounds.arrange_hold)
+        return component
+
+    def change_component(
+        self,
+        owner: Graph,
+        transition: Transition,
+        *,
+        node_count: int | None,
+        race: bool = False,
+    ) -> Step:
+        """Set or take `multinode` on a component: of a graph (an edit of the operator's own object),
+        or a bare one (a user's object, whose spec then counts)."""
+        bare = owner.name in self._components
+        name = owner.name if bare else self._component_of(owner, transition.services[0]).name
+        before = self._components[name] if bare else self._graphs[owner.name]
+        after = transition.apply(before) if bare else before
+        multinode = None if node_count is None else {"nodeCount": node_count}
+        path = path_of(COMPONENT_KIND, self.version, self.namespace, name)
+        read = self._api.request("GET", path)
+        metadata = read.body.get("metadata", {}) if read.ok else {}
+        sent = send(
+            self._api, "PATCH", path, body={"spec": {"multinode": multinode}},
+            content_type="application/merge-patch+json", params={"fieldManager": FIELD_MANAGER},
+            generation_before=int(metadata.get("generation", 0)),
+            revision_before=int(metadata.get("resourceVersion", 0)),
+        )  # fmt: skip
+        step = self._note(
+            sent, name=f"component {transition.name}", kinds=transition.kinds, target=name,
+            target_kind=COMPONENT_KIND, judged=True, door=f"component-{self.door}", expect=None,
+            before=before, after=after, services=transition.services, component=True, race=race,
+        )  # fmt: skip
+        if step.accepted and bare:
+            self._components[name] = after
+        return step
+
+    def touch(self, graph: Graph, value: str) -> None:
+        """Wake the operator's work on a graph by an annotation, without changing what is wanted."""
+        path = path_of(GRAPH_KIND, self.version, self.namespace, graph.name)
+        send(
+            self._api, "PATCH", path,
+            body={"metadata": {"annotations": {"conformance.dgd.dev/touch": value}}},
+            content_type="application/merge-patch+json", params={"fieldManager": FIELD_MANAGER},
+        )  # fmt: skip
+
+    def _component_of(self, graph: Graph, service: str) -> Obj:
+        state = self.state()
+        for component in state.of_kind(COMPONENT_KIND):
+            found = attribute(state, component, self.profile)
+            if found.graph == graph.name and found.service.lower() == service.lower():
+                return component
+        raise InfraError(
+            f"graph {self.namespace}/{graph.name} has no component for service {service}; the "
+            "profile's `labels.service` may not be the label that the operator sets"
+        )
+
+    # Others' objects ----------------------------------------------------------------------------
+
+    def place_foreign(self, body: Mapping[str, Any]) -> Foreign:
+        """Create an object that is nobody's but a user's; no operator may touch it."""
+        group = str(body["apiVersion"]).rpartition("/")[0]
+        resource = self._api.resource_for(body["kind"], group=group)
+        answer = self._api.create(resource, body, self.namespace)
+        obj = Obj(raise_for(answer, f"{body['kind']} {body['metadata']['name']}").body)
+        foreign = Foreign(
+            uid=obj.uid, kind=obj.kind, namespace=obj.namespace, name=obj.name, at=time.time()
+        )
+        self._journal.append(foreign)
+        return foreign
+
+    def learn(self, graph: Graph, kind: str, service: str) -> Obj:
+        """The child of that kind which this operator makes for a service of the graph, learnt from
+        a throw-away deploy of the same graph. Raises InfraError if it makes none."""
+        fresh = self._fresh.get(graph, self.profile.graph_annotations)
+        state = State(Obj(raw) for raw in fresh.objects)
+        for obj in state.of_kind(kind):
+            found = attribute(state, obj, self.profile)
+            if found.service.lower() == service.lower() and obj.controller:
+                return obj
+        raise InfraError(
+            f"a fresh deploy of {graph.name} has no {kind} for service {service}"
+            + (f": {fresh.problem}" if fresh.problem else "")
+        )
+
+    # The operator itself ------------------------------------------------------------------------
+
+    @contextmanager
+    def operator_down(self, *, kill: bool = False) -> Iterator[None]:
+        """The operator is stopped (or killed) within this block, and ready again after it."""
+        control = self._control()
+        self._operator_step("kill operator" if kill else "stop operator")
+        (control.kill if kill else control.stop)()
+        try:
+            yield
+        finally:
+            self._operator_step("start operator")
+            control.start()
+
+    def restart_operator(self, *, kill: bool = False) -> None:
+        """Stop (or kill) the operator and start it again."""
+        with self.operator_down(kill=kill):
+            pass
+
+    def _control(self) -> OperatorControl:
+        if self.session.control is None:
+            raise InfraError(
+                f"case {self._header.case} stops the operator but shares it; mark it disruptive"
+            )
+        return self.session.control
+
+    def _operator_step(self, name: str) -> None:
+        now = time.time()
+        self._add_step(
+            Step(
+                name=self._unique(name), kinds=(ChangeKind.OPERATOR,), target=self.session.operator,
+                target_kind="Operator", namespace=self.namespace, judged=True,
+                expect=Expect.RECONCILE, door="", request={}, sent_at=now, answered_at=now, code=0,
+                moves_generation=False,
+            )
+        )  # fmt: skip
+
+    # Verdict moments ----------------------------------------------------------------------------
+
+    def expect(self, what: Expect = Expect.PROMISE) -> None:
+        """Wait for the verdict moment of everything sent since the last one.
+
+        Raises CaseOver if the moment was not held, since what follows would build on sand.
+        """
+        self._pending = [
+            dataclasses.replace(step, expect=what) if step.expect is Expect.PROMISE else step
+            for step in self._pending
+        ]
+        self.settle(judged=True, hold=self.bounds.hold, blocked=what is Expect.BLOCKED)
+
+    def idle(self) -> None:
+        """Do nothing for a hold window, and judge that nothing was done."""
+        now = time.time()
+        self._add_step(
+            Step(
+                name=self._unique("idle"), kinds=(ChangeKind.NO_OP,), target="", target_kind="",
+                namespace=self.namespace, judged=True, expect=Expect.RECONCILE, door="", request={},
+                sent_at=now, answered_at=now, code=0, moves_generation=False,
+            )
+        )  # fmt: skip
+        self.settle(judged=True, hold=self.bounds.hold)
+
+    def settle(self, *, judged: bool, hold: float, blocked: bool = False) -> Moment:
+        """Wait until what is wanted is reached and held, and journal the moment."""
+        graphs, components = tuple(self._graphs.values()), tuple(self._components.values())
+        wanted = Wanted(
+            namespace=self.namespace, graphs=graphs, components=components, profile=self.profile
+        )
+
+        def look(state: State) -> list[Mismatch]:
+            sight = Sight(state=state, wanted=wanted)
+            if blocked:
+                return blocked_mismatches(sight)
+            return mismatches(sight) or unobserved(sight)
+
+        deleting = any(ChangeKind.DELETE in step.kinds for step in self._pending)
+        deadline = self.bounds.deletion_deadline if deleting else self.bounds.deadline
+        since = max((step.answered_at for step in self._pending), default=time.time())
+        settled = settle(
+            self._tail, look=look, since=since, deadline=deadline, hold=hold,
+            poll=self.bounds.poll, progress=self._progress,
+            what=lambda state: progress(Sight(state=state, wanted=wanted)),
+        )  # fmt: skip
+        verified, disagreed = verify(
+            self._api, self._tail, self.namespace, self._verified_kinds(), self.bounds.recorder_lag
+        )
+        failed = settled.end is not MomentEnd.HELD
+        self._moments += 1
+        name = f"moment {self._moments}"
+        self._print_tables(name)
+        moment = Moment(
+            name=name, at=settled.ended_at, since=since, end=settled.end,
+            revision=max([self._tail.revision, *verified.values()]), graphs=graphs,
+            components=components, judged=judged or failed, reached_at=settled.reached_at,
+            hold=hold, deadline=deadline, blocked=blocked, verified=verified, disagreed=disagreed,
+            steps=tuple(step.name for step in self._pending),
+        )  # fmt: skip
+        for step in self._pending:
+            self._journal.append(step)
+        self._journal.append(moment)
+        self._pending = []
+        if failed:
+            raise CaseOver
+        return moment
+
+    def _verified_kinds(self) -> list[Resource]:
+        """Kinds that are listed even if nothing of them was ever seen here: a missed one would hide
+        the very object that this suite looks for."""
+        found = []
+        for kind, group in VERIFIED_KINDS.items():
+            with contextlib.suppress(InfraError):
+                found.append(self._api.resource_for(kind, group))
+        return found
+
+    def _print_tables(self, moment: str) -> None:
+        text = {}
+        for kind, group in TABLE_KINDS.items():
+            # A cluster may lack a kind (no gang scheduler, say); then there is no table of it.
+            with contextlib.suppress(InfraError):
+                table = self._api.table(self._api.resource_for(kind, group), self.namespace)
+                if table:
+                    text[kind] = table
+        self._journal.append(Tables(moment=moment, at=time.time(), text=text))
+
+    def compare_with_fresh(self) -> None:
+        """Have a fresh deploy of each graph as it now is, to compare the reached state with. Not of
+        one that was deployed and never changed, or whose target cannot be reached."""
+        moments = [record for record in self._journal.records if isinstance(record, Moment)]
+        if not moments or moments[-1].blocked:
+            return
+        changed = {
+            record.target
+            for record in self._journal.records
+            if isinstance(record, Step) and record.accepted and record.moves_generation
+            and ChangeKind.DEPLOY not in record.kinds
+        }  # fmt: skip
+        wanted: dict[str, Graph] = {}
+        for name, graph in self._graphs.items():
+            if name in changed:
+                wanted.setdefault(graph.fingerprint(), graph)
+        for graph in wanted.values():
+            self._journal.append(self._fresh.get(graph, {}))
+
+    def finish(self, operator_events: list[OperatorEvent]) -> History:
+        """The whole history, once the case is over."""
+        with contextlib.suppress(InfraError):  # a dead recorder has left its gap mark in the tail
+            self._tail.catch_up(time.time())
+        return self._tail.history(
+            self._header, [*self._journal.records, *self._pending, *operator_events]
+        )
+
+    def close(self) -> None:
+        """Close files."""
+        self._tail.close()
+        self._journal.close()
+
+    def clean_up(self) -> None:
+        """Delete what the case made, without waiting."""
+        for kind, names in ((GRAPH_KIND, self._graphs), (COMPONENT_KIND, self._components)):
+            for name in names:
+                path = path_of(kind, self.version, self.namespace, name)
+                self._api.request("DELETE", path, params={"propagationPolicy": "Background"})
+        if self.session.delete_namespaces:
+            self._api.request("DELETE", f"/api/v1/namespaces/{self.namespace}")
+
+    # Journal ------------------------------------------------------------------------------------
+
+    def _note(self, sent: Sent, *, expect: Expect | None, name: str, **fields: Any) -> Step:
+        metadata = sent.metadata
+        step = Step(
+            name=self._unique(name), namespace=self.namespace,
+            expect=Expect.PROMISE if expect is None else expect,
+            request=sent.request, sent_at=sent.sent_at, answered_at=sent.answered_at,
+            code=sent.answer.code, answer=sent.summary,
+            generation_before=sent.generation_before, revision_before=sent.revision_before,
+            generation_after=int(metadata.get("generation", sent.generation_before)),
+            revision_after=int(metadata.get("resourceVersion", 0)), **fields,
+        )  # fmt: skip
+        return self._add_step(step)
+
+    def _moot(self, graph: Graph, transition: Transition, *, door: Door, before: Graph) -> Step:
+        now = time.time()
+        return self._add_step(
+            Step(
+                name=self._unique(transition.name), kinds=transition.kinds, target=graph.name,
+                target_kind=GRAPH_KIND, namespace=self.namespace, judged=True,
+                expect=Expect.PROMISE, door=str(door), request={}, sent_at=now, answered_at=now,
+                code=0, before=before, after=before, services=transition.services,
+                answer={"moot": "an earlier refusal left the graph as this step asks"},
+            )
+        )  # fmt: skip
+
+    def _add_step(self, step: Step) -> Step:
+        self._pending.append(step)
+        return step
+
+    def _unique(self, name: str) -> str:
+        taken = {step.name for step in self._pending}
+        taken |= {record.name for record in self._journal.records if isinstance(record, Step)}
+        if name not in taken:
+            return name
+        return next(f"{name} #{n}" for n in range(2, 1000) if f"{name} #{n}" not in taken)
+

@@ -1,0 +1,138 @@
+"""The case as a shell script: kubectl lines that send the same requests through the same doors."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from conformance.evidence.timeline import unsent
+from conformance.history.history import History
+from conformance.history.records import Foreign, Step
+from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP, ApiVersion
+from conformance.model.manifest import manifest
+
+_RESOURCES = {
+    GRAPH_KIND: "dynamographdeployments",
+    COMPONENT_KIND: "dynamocomponentdeployments",
+}
+_PATCH_TYPES = {
+    "application/merge-patch+json": "merge",
+    "application/json-patch+json": "json",
+    "application/strategic-merge-patch+json": "strategic",
+}
+_APPLY = "application/apply-patch+yaml"
+_SERVER_SET = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
+_LOOK = "kubectl -n {ns} get deployments,leaderworkersets,podgroups"
+DEFAULT_FIELD_MANAGER = "dgd-conformance"
+# Requests closer together than this (s) were meant to be quick; kubectl itself takes longer.
+_AT_ONCE = 0.5
+
+
+def script(history: History) -> str:
+    """A POSIX shell script that repeats the case against the current kubectl context.
+
+    It waits between steps for as long as the case did, and ends with the listing that a bug report
+    wants. Steps on the operator itself are comments: only its owner knows how to restart it.
+    """
+    header = history.header
+    names = list(dict.fromkeys([history.namespace, *(s.namespace for s in history.steps)]))
+    lines = [
+        f"# {header.case}: {' '.join(header.title.split())}",
+        f"# operator {header.operator}; needs a cluster with its CRDs and LeaderWorkerSet",
+    ]
+    for name in names:
+        if name:
+            lines.append(f"kubectl create namespace {shlex.quote(name)}")
+    foreign = sorted(history.foreign, key=lambda record: record.at)
+    done = 0.0
+    for step in history.steps:
+        while foreign and foreign[0].at <= step.sent_at:
+            lines += _foreign(history, foreign.pop(0))
+        pause = step.sent_at - done
+        if done and pause > _AT_ONCE:
+            lines.append(f"sleep {math.ceil(pause)}")
+        lines += _step(history, step)
+        done = step.answered_at
+    for record in foreign:
+        lines += _foreign(history, record)
+    if history.moments:
+        lines.append(f"sleep {max(1, math.ceil(history.moments[-1].at - done))}")
+    for name in names:
+        if name:
+            lines.append(_LOOK.format(ns=shlex.quote(name)))
+    return "\n".join(lines) + "\n"
+
+
+def _step(history: History, step: Step) -> Iterator[str]:
+    yield f"# {step.name}" + ("" if step.judged else " (arranging)")
+    verb = str(step.request.get("verb", "")).upper()
+    body = step.request.get("body")
+    ns = shlex.quote(step.namespace or history.namespace)
+    target = f"{_resource(history, step)} {shlex.quote(step.target)}"
+    if not step.code or not verb:
+        yield f"# {unsent(step)}"
+    elif verb == "DELETE":
+        cascade = step.propagation.lower() or "background"
+        yield f"kubectl -n {ns} delete {target} --cascade={cascade} --wait=false"
+    elif verb in ("POST", "PUT"):
+        if body is None and step.after is not None:
+            body = manifest(step.after, version=_version(history, step), namespace=step.namespace)
+        yield from _heredoc(f"kubectl -n {ns} {'create' if verb == 'POST' else 'replace'}", body)
+    elif step.request.get("contentType") == _APPLY:
+        params = step.request.get("params") or {}
+        manager = shlex.quote(str(params.get("fieldManager", DEFAULT_FIELD_MANAGER)))
+        apply = f"kubectl -n {ns} apply --server-side --force-conflicts --field-manager={manager}"
+        yield from _heredoc(apply, body)
+    else:
+        kind = _PATCH_TYPES.get(str(step.request.get("contentType")), "merge")
+        text = json.dumps(body, ensure_ascii=False)
+        yield f"kubectl -n {ns} patch {target} --type={kind} -p {shlex.quote(text)}"
+
+
+def _resource(history: History, step: Step) -> str:
+    """`dynamographdeployments.v1alpha1.nvidia.com`: kubectl then uses that very API version."""
+    plural = _RESOURCES.get(step.target_kind)
+    if plural is None:
+        return shlex.quote(step.target_kind.lower())
+    return f"{plural}.{_version(history, step)}.{GROUP}"
+
+
+def _version(history: History, step: Step) -> ApiVersion:
+    path = str(step.request.get("path", ""))
+    for version in ApiVersion:
+        if f"/apis/{GROUP}/{version}/" in path or (not path and step.door.endswith(str(version))):
+            return version
+    return history.profile.versions[0]
+
+
+def _foreign(history: History, record: Foreign) -> Iterator[str]:
+    life = history.lives.get(record.uid)
+    yield f"# an object of somebody else's: {record.kind} {record.name}"
+    if life is None:
+        yield f"# (its content was not recorded; make a {record.kind} named {record.name})"
+        return
+    body = copy.deepcopy(dict(life.first.raw))
+    (body.get("metadata") or {}).pop("ownerReferences", None)
+    yield from _heredoc(f"kubectl -n {shlex.quote(record.namespace)} create", body)
+
+
+def _heredoc(command: str, body: Any) -> Iterator[str]:
+    data = copy.deepcopy(body)
+    if isinstance(data, dict):
+        data.pop("status", None)
+        for name in _SERVER_SET:
+            # A stored version or uid would make the API server refuse the line on a fresh cluster.
+            (data.get("metadata") or {}).pop(name, None)
+    text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=96)
+    end = "EOF"
+    while end in text.splitlines():
+        end += "_"
+    yield f"{command} -f - <<'{end}'"
+    yield from text.splitlines()
+    yield end

@@ -1,0 +1,247 @@
+"""The drawn timeline: bars of object lifetimes by service, with steps, deadline, hold and gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import resources
+
+import jinja2
+
+from conformance.evidence.bars import Bar, groups
+from conformance.history.history import History
+from conformance.history.records import Moment, MomentEnd
+from conformance.model.verdict import Finding, Verdict
+
+_WIDTH = 1080
+_LEFT = 290
+_RIGHT = 24
+_ROW = 17
+_STEP_ROW = 14
+_HEAD = 30
+_TICKS = 10
+_NARROWEST = 2.5
+_KINDS = {
+    "DynamoGraphDeployment": "graph",
+    "DynamoComponentDeployment": "component",
+    "Deployment": "deployment",
+    "LeaderWorkerSet": "lws",
+    "PodCliqueSet": "lws",
+    "DisaggregatedSet": "lws",
+    "PodGroup": "podgroup",
+    "Service": "service",
+    "StatefulSet": "statefulset",
+    "Pod": "pod",
+}
+_LABEL_WIDTH = 44
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    y: int
+    label: str
+    title: str
+    kind: str = ""
+    heading: bool = False
+    accused: bool = False
+    x: float = 0
+    width: float = 0
+    leaving_x: float | None = None
+    leaving_width: float = 0
+    ready: tuple[tuple[float, float], ...] = ()
+    open_end: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Mark:
+    x: float
+    text: str
+    y: int = 0
+    width: float = 0
+    title: str = ""
+    flip: bool = False
+
+
+class _Scale:
+    """Seconds since the epoch to pixels."""
+
+    def __init__(self, start: float, end: float) -> None:
+        margin = max(0.02 * (end - start), 0.05)
+        self.start, self.end = start - margin, end + margin
+        self._per_second = (_WIDTH - _LEFT - _RIGHT) / (self.end - self.start)
+
+    def x(self, at: float) -> float:
+        inside = min(max(at, self.start), self.end)
+        return round(_LEFT + (inside - self.start) * self._per_second, 1)
+
+    def width(self, start: float, end: float) -> float:
+        return round(max(self.x(end) - self.x(start), 0.0), 1)
+
+    def ticks(self, zero: float) -> list[tuple[float, str]]:
+        """Round relative times, at most `_TICKS` of them."""
+        span = self.end - self.start
+        step = next(s for s in _steps() if span / s <= _TICKS)
+        first = int((self.start - zero) // step) + 1
+        last = int((self.end - zero) // step)
+        return [(self.x(zero + n * step), f"{n * step:g} s") for n in range(first, last + 1)]
+
+
+def _steps() -> Iterable[float]:
+    scale = 0.1
+    while True:
+        yield from (round(scale * factor, 6) for factor in (1, 2, 5))
+        scale *= 10
+
+
+def render(history: History, findings: Iterable[Finding] = (), *, zero: float | None = None) -> str:
+    """The whole case as an SVG document of its own, for light and dark backgrounds.
+
+    `zero` is the time (seconds since the epoch) that the axis counts from, by default the API's
+    answer to the first judged step. Objects that a violation names are outlined.
+    """
+    accused = frozenset(f.subject for f in findings if f.verdict is Verdict.VIOLATES)
+    steps = history.steps
+    times = [
+        *(event.at for event in history.events),
+        *(step.answered_at for step in steps),
+        *(moment.at for moment in history.moments),
+    ]
+    start = min((step.sent_at for step in steps), default=min(times, default=0.0))
+    end = max(times, default=start + 1.0)
+    scale = _Scale(start, max(end, start + 0.5))
+    if zero is None:
+        judged = [step.answered_at for step in steps if step.judged]
+        zero = (judged or [start])[0]
+    step_marks = _step_marks(history, scale)
+    top = _HEAD + _STEP_ROW * max((mark.y for mark in step_marks), default=0) + _STEP_ROW
+    rows = _rows(history, accused, scale, zero, top + 18)
+    bottom = rows[-1].y + _ROW if rows else top + 40
+    return _template().render(
+        width=_WIDTH,
+        height=bottom + 46,
+        left=_LEFT,
+        right=_WIDTH - _RIGHT,
+        top=top,
+        bottom=bottom,
+        head=_HEAD,
+        step_row=_STEP_ROW,
+        row=_ROW,
+        title=f"{history.header.case} · {history.header.operator}",
+        ticks=scale.ticks(zero),
+        rows=rows,
+        steps=step_marks,
+        holds=[_hold(moment, scale) for moment in history.moments if moment.reached_at],
+        deadlines=[_deadline(moment, scale) for moment in history.moments if _missed(moment)],
+        gaps=[
+            _Mark(
+                x=scale.x(gap.at),
+                text="gap",
+                title=f"gap: {gap.kind or 'every kind'}, {gap.reason}",
+            )
+            for gap in history.gaps
+        ],
+        legend=_legend(rows),
+    )
+
+
+def _template() -> jinja2.Template:
+    text = resources.files("conformance.evidence").joinpath("templates/timeline.svg.j2").read_text()
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    return environment.from_string(text)
+
+
+def _rows(
+    history: History, accused: frozenset[str], scale: _Scale, zero: float, y: int
+) -> list[_Row]:
+    rows: list[_Row] = []
+    for group in groups(history, accused):
+        rows.append(_Row(y=y, label=group.title, title=group.title, heading=True))
+        y += _ROW
+        for bar in group.bars:
+            rows.append(_row(bar, scale, zero, y))
+            y += _ROW
+        if group.left_out:
+            text = f"and {group.left_out} more"
+            rows.append(_Row(y=y, label=text, title=text))
+            y += _ROW
+        y += 5
+    return rows
+
+
+def _row(bar: Bar, scale: _Scale, zero: float, y: int) -> _Row:
+    end = scale.end if bar.end is None else bar.end
+    until = "still there at the end" if bar.end is None else f"gone at {bar.end - zero:+.2f} s"
+    title = f"{bar.label}: from {bar.start - zero:+.2f} s, {until}; created by {bar.creator}"
+    leaving = None if bar.leaving is None else scale.x(bar.leaving)
+    label = bar.label if len(bar.label) <= _LABEL_WIDTH else bar.label[: _LABEL_WIDTH - 1] + "…"
+    return _Row(
+        y=y,
+        label=label,
+        title=title,
+        kind=_KINDS.get(bar.kind, "other"),
+        accused=bar.accused,
+        x=scale.x(bar.start),
+        width=max(scale.width(bar.start, end), _NARROWEST),
+        leaving_x=leaving,
+        leaving_width=0 if bar.leaving is None else scale.width(bar.leaving, end),
+        ready=tuple((scale.x(s), scale.width(s, end if e is None else e)) for s, e in bar.ready),
+        open_end=bar.end is None,
+    )
+
+
+def _step_marks(history: History, scale: _Scale) -> list[_Mark]:
+    marks: list[_Mark] = []
+    right_most: list[float] = []
+    for step in history.steps:
+        x = scale.x(step.answered_at)
+        text = f"{step.name} → {step.code}" if step.code else step.name
+        width = 6.2 * len(text) + 10
+        flip = x + width > _WIDTH
+        left = x - width if flip else x
+        # The first line on which it does not run into an earlier label.
+        y = next((n for n, end in enumerate(right_most) if end <= left), len(right_most))
+        right_most[y : y + 1] = [left + width]
+        marks.append(
+            _Mark(x=x, text=text, y=y, title=f"{step.name} through {step.door}", flip=flip)
+        )
+    return marks
+
+
+def _hold(moment: Moment, scale: _Scale) -> _Mark:
+    reached = moment.reached_at or moment.at
+    return _Mark(x=scale.x(reached), text="hold", width=scale.width(reached, moment.at))
+
+
+def _missed(moment: Moment) -> bool:
+    return moment.end is not MomentEnd.HELD and 0 < moment.deadline <= moment.at - moment.since
+
+
+def _deadline(moment: Moment, scale: _Scale) -> _Mark:
+    at = moment.since + moment.deadline
+    return _Mark(
+        x=scale.x(at), text=f"deadline {moment.deadline:g} s", flip=scale.x(at) > _WIDTH - 120
+    )
+
+
+def _legend(rows: list[_Row]) -> list[tuple[float, str, str]]:
+    names = {
+        "graph": "DGD",
+        "component": "DCD",
+        "deployment": "Deployment",
+        "lws": "LeaderWorkerSet",
+        "podgroup": "PodGroup",
+        "service": "Service",
+        "statefulset": "StatefulSet",
+        "pod": "Pod (strong: Ready)",
+        "other": "other",
+    }
+    present = {row.kind for row in rows if row.kind}
+    legend = []
+    x = float(_LEFT)
+    for kind, name in names.items():
+        if kind in present:
+            legend.append((x, kind, name))
+            x += 7 * len(name) + 28
+    return legend

@@ -1,0 +1,279 @@
+"""`Api`: what the suite can ask of an API server."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeAlias
+
+from conformance.kube import discovery, table
+from conformance.kube.resource import Resource, served_by
+from conformance.kube.transport import (
+    FIELD_MANAGER,
+    REQUEST_SECONDS,
+    USER_AGENT,
+    Answer,
+    PatchType,
+    Transport,
+    raise_for,
+)
+from conformance.kube.watch import WatchTimeouts, watch
+from conformance.model.errors import InfraError, UsageError
+
+_METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_REDISCOVER_SECONDS = 0.5
+
+# Spelt here because `Api.list` hides the builtin inside the class.
+Items: TypeAlias = list[dict[str, Any]]
+Resources: TypeAlias = list[Resource]
+ServedList: TypeAlias = list[discovery.Served]
+
+
+class Api:
+    """A client of one API server with one identity. Thread-safe; connections are kept alive.
+
+    Writes answer with `Answer` and do not raise on 4xx, since a refusal is often what is looked
+    for; `raise_for` turns one into an InfraError. Reads raise InfraError.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._lock = threading.Lock()
+        self._served: ServedList = []
+        self._discovered_at = 0.0
+
+    @classmethod
+    def from_kubeconfig(
+        cls,
+        path: Path | str,
+        *,
+        context: str | None = None,
+        user_agent: str = USER_AGENT,
+        connections: int = 16,
+    ) -> Api:
+        """`connections` are kept open for reuse; more are made as needed. Raises UsageError if the
+        file is missing, unreadable or lacks the context."""
+        return cls(
+            Transport.from_kubeconfig(
+                Path(path), context=context, agent=user_agent, connections=connections
+            )
+        )
+
+    def __enter__(self) -> Api:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def server(self) -> str:
+        """The URL of the API server."""
+        return self._transport.server
+
+    def close(self) -> None:
+        """Drop the connections."""
+        self._transport.close()
+
+    def request(
+        self,
+        verb: str,
+        path: str,
+        body: Any = None,
+        content_type: str = "application/json",
+        params: Mapping[str, Any] | None = None,
+        *,
+        accept: str = "application/json",
+        timeout: float = REQUEST_SECONDS,
+    ) -> Answer:
+        """One request (`verb` is an HTTP method, `timeout` seconds) and its answer, whatever its
+        code. Raises InfraError if there was no answer at all."""
+        return self._transport.send(
+            verb,
+            path,
+            body=body,
+            content_type=content_type,
+            params=params,
+            accept=accept,
+            timeout=timeout,
+        )
+
+    def get(self, path: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The object at a path. Raises InfraError if it is not there."""
+        answer = raise_for(self.request("GET", path, params=params), f"GET {path}")
+        if not isinstance(answer.body, dict):
+            raise InfraError(f"GET {path} answered {answer.body!r:.80}, expected a JSON object")
+        return answer.body
+
+    def list(
+        self,
+        path: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        accept: str = "application/json",
+    ) -> tuple[Items, int]:
+        """The items of a collection and the revision they stood at. Items of a typed list come
+        without kind and apiVersion; they are given those of the list."""
+        answer = raise_for(self.request("GET", path, params=params, accept=accept), f"list {path}")
+        body = answer.body
+        kind, version = str(body.get("kind", "")).removesuffix("List"), body.get("apiVersion")
+        items: Items = body.get("items") or []
+        for item in items:
+            item.setdefault("kind", kind)
+            item.setdefault("apiVersion", version)
+        return items, int((body.get("metadata") or {}).get("resourceVersion") or 0)
+
+    def read(
+        self, resource: Resource, name: str, namespace: str | None = None
+    ) -> dict[str, Any] | None:
+        """One object, None if it does not exist."""
+        path = resource.path(namespace, name)
+        answer = self.request("GET", path)
+        if answer.code == 404:
+            return None
+        body: dict[str, Any] = raise_for(answer, f"GET {path}").body
+        return body
+
+    def create(
+        self, resource: Resource, body: Mapping[str, Any], namespace: str | None = None
+    ) -> Answer:
+        """Create an object, in the namespace of its metadata unless another is given."""
+        path = resource.path(namespace or _namespace(body))
+        return self.request("POST", path, body, params={"fieldManager": FIELD_MANAGER})
+
+    def replace(
+        self, resource: Resource, body: Mapping[str, Any], namespace: str | None = None
+    ) -> Answer:
+        """Replace an object by a whole new one (PUT); its resourceVersion, if given, must fit."""
+        path = resource.path(namespace or _namespace(body), str(body["metadata"]["name"]))
+        return self.request("PUT", path, body, params={"fieldManager": FIELD_MANAGER})
+
+    def apply(
+        self,
+        resource: Resource,
+        body: Mapping[str, Any],
+        namespace: str | None = None,
+        *,
+        force: bool = True,
+        manager: str = FIELD_MANAGER,
+    ) -> Answer:
+        """Server-side apply. `force` takes fields over from other managers."""
+        path = resource.path(namespace or _namespace(body), str(body["metadata"]["name"]))
+        params = {"fieldManager": manager, "force": force}
+        return self.request("PATCH", path, body, PatchType.APPLY, params)
+
+    def patch(
+        self,
+        resource: Resource,
+        name: str,
+        body: Any,
+        namespace: str | None = None,
+        *,
+        patch_type: PatchType = PatchType.MERGE,
+        subresource: str | None = None,
+    ) -> Answer:
+        """Patch an object; a JSON patch is a list of operations. To apply, use `apply`."""
+        if patch_type is PatchType.APPLY:
+            raise UsageError("an apply patch was given to patch(); expected apply(), which forces")
+        path = resource.path(namespace, name, subresource)
+        return self.request("PATCH", path, body, patch_type, {"fieldManager": FIELD_MANAGER})
+
+    def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        propagation: str = "Background",
+        uid: str | None = None,
+    ) -> Answer:
+        """Delete an object, only the one of that uid if given. `propagation` is Background,
+        Foreground or Orphan."""
+        body: dict[str, Any] = {
+            "kind": "DeleteOptions",
+            "apiVersion": "v1",
+            "propagationPolicy": propagation,
+        }
+        if uid is not None:
+            body["preconditions"] = {"uid": uid}
+        return self.request("DELETE", resource.path(namespace, name), body)
+
+    def discover(self) -> Resources:
+        """Every listable and watchable kind, asked anew, in its preferred version. Objects that two
+        groups serve (Events) come once."""
+        return discovery.preferred(self._rediscover(older_than=0))
+
+    def resource_for(
+        self, kind: str, group: str | None = None, version: str | None = None
+    ) -> Resource:
+        """How a kind is served: in the preferred version unless one is named; the first group that
+        has it (the core group first) unless one is named. Raises InfraError if it is not served."""
+        for older_than in (float("inf"), _REDISCOVER_SECONDS):
+            for row in self._rediscover(older_than=older_than):
+                found = row.resource
+                wanted = found.kind == kind and group in (None, found.group)
+                if wanted and version in (None, found.version) and "list" in row.verbs:
+                    return found
+        # Discovery may lag behind a CRD that already serves its kind by seconds.
+        for crd in self.list(_CRDS)[0]:
+            resource = served_by(crd, version)
+            if resource and resource.kind == kind and group in (None, resource.group):
+                return resource
+        of = f" of group {group!r}" if group is not None else ""
+        at = f" in version {version}" if version else ""
+        raise InfraError(f"{kind}{of} is not served{at} by {self.server}; is its CRD installed?")
+
+    def _rediscover(self, *, older_than: float) -> ServedList:
+        """Asked anew if the last answer is older than this many seconds."""
+        with self._lock:
+            if not self._served or time.monotonic() - self._discovered_at > older_than:
+                self._served = discovery.discover(self._transport)
+                self._discovered_at = time.monotonic()
+            return self._served
+
+    def metadata_list(self, resource: Resource, namespace: str | None = None) -> tuple[Items, int]:
+        """Metadata of all objects of a kind, and the revision of the list: cheap and exact."""
+        items, revision = self.list(resource.path(namespace), accept=_METADATA)
+        for item in items:
+            item.update(kind=resource.kind, apiVersion=resource.api_version)
+        return items, revision
+
+    def table(self, resource: Resource, namespace: str | None = None) -> str:
+        """What `kubectl get` prints: the API server's own columns. Empty if there is no object."""
+        path = resource.path(namespace)
+        params = {"includeObject": "None"}
+        answer = self.request("GET", path, params=params, accept=table.ACCEPT)
+        return table.render(raise_for(answer, f"the table of {path}").body)
+
+    def watch(
+        self,
+        resource: Resource,
+        from_revision: int,
+        *,
+        namespace: str | None = None,
+        timeouts: WatchTimeouts | None = None,
+        on_open: Callable[[], None] | None = None,
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """(type, object) of each event after that revision, until the server ends the watch. What
+        it raises is told in `conformance.kube.watch`, `on_open` too."""
+        return watch(
+            self._transport,
+            resource,
+            from_revision,
+            namespace=namespace,
+            timeouts=timeouts,
+            on_open=on_open,
+        )
+
+
+def _namespace(body: Mapping[str, Any]) -> str | None:
+    namespace = (body.get("metadata") or {}).get("namespace")
+    return str(namespace) if namespace else None

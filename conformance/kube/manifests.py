@@ -1,0 +1,123 @@
+"""Applies manifests in the order a cluster needs: namespaces, CRDs until they serve, the rest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from conformance.kube.api import Api
+from conformance.kube.resource import served_by
+from conformance.kube.transport import FIELD_MANAGER, Answer, raise_for
+from conformance.model.errors import InfraError, UsageError
+
+ESTABLISH_SECONDS = 30.0
+"""From the applied CRD to the first list of its kind; 1-3 s on a busy machine."""
+_POLL_SECONDS = 0.1
+_ORDER = {"Namespace": 0, "CustomResourceDefinition": 1}
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def load_manifests(path: Path) -> list[dict[str, Any]]:
+    """The objects of a YAML file, or of every .yaml, .yml and .json file of a directory, by name.
+    Raises UsageError for what cannot be read or is no Kubernetes object."""
+    if path.is_dir():
+        files = sorted(p for p in path.iterdir() if p.suffix in (".yaml", ".yml", ".json"))
+        if not files:
+            raise UsageError(f"{path} holds no manifest; expected *.yaml, *.yml or *.json files")
+        return [manifest for file in files for manifest in load_manifests(file)]
+    try:
+        documents = list(yaml.load_all(path.read_bytes(), Loader=_Loader))
+    except (OSError, yaml.YAMLError) as error:
+        raise UsageError(f"the manifest {path} cannot be read: {error}") from error
+    manifests: list[dict[str, Any]] = []
+    for document in documents:
+        if document is None:
+            continue
+        if isinstance(document, dict) and str(document.get("kind", "")).endswith("List"):
+            documents.extend(document.get("items") or ())
+            continue
+        _check(document, str(path))
+        manifests.append(document)
+    return manifests
+
+
+def apply_manifests(
+    api: Api,
+    sources: Iterable[Path | str | Mapping[str, Any]],
+    *,
+    namespace: str | None = None,
+    manager: str = FIELD_MANAGER,
+) -> list[dict[str, Any]]:
+    """Server-side apply of files, directories or objects; the stored objects, in that order.
+
+    `namespace` is for objects of namespaced kinds that name none. Raises UsageError for a bad
+    manifest, InfraError if one is refused or a CRD does not serve within ESTABLISH_SECONDS.
+    """
+    manifests: list[Mapping[str, Any]] = []
+    for source in sources:
+        if isinstance(source, Mapping):
+            _check(source, "a given manifest")
+            manifests.append(source)
+        else:
+            manifests += load_manifests(Path(source))
+    manifests.sort(key=lambda manifest: _ORDER.get(str(manifest["kind"]), 2))
+    stored: list[dict[str, Any]] = []
+    crds: list[str] = []
+    for manifest in manifests:
+        if crds and manifest["kind"] != "CustomResourceDefinition":
+            _wait_served(api, crds)
+            crds = []
+        stored.append(_apply(api, manifest, namespace, manager))
+        if manifest["kind"] == "CustomResourceDefinition":
+            crds.append(str(manifest["metadata"]["name"]))
+    if crds:
+        _wait_served(api, crds)
+    return stored
+
+
+def _apply(
+    api: Api, manifest: Mapping[str, Any], namespace: str | None, manager: str
+) -> dict[str, Any]:
+    group, _, version = str(manifest["apiVersion"]).rpartition("/")
+    kind, name = str(manifest["kind"]), str(manifest["metadata"]["name"])
+    resource = api.resource_for(kind, group, version)
+    target = manifest["metadata"].get("namespace") or namespace
+    if resource.namespaced and not target:
+        raise UsageError(f"{kind} {name} names no namespace; expected metadata.namespace to be set")
+    answer: Answer = api.apply(
+        resource, manifest, str(target) if target else None, force=True, manager=manager
+    )
+    body: dict[str, Any] = raise_for(answer, f"applying {kind} {name}").body
+    return body
+
+
+def _wait_served(api: Api, names: list[str]) -> None:
+    """Until each CRD is established *and* its kind can be listed: serving starts a moment later."""
+    crd = api.resource_for("CustomResourceDefinition", "apiextensions.k8s.io")
+    end = time.monotonic() + ESTABLISH_SECONDS
+    waiting = list(names)
+    while waiting:
+        stored = api.read(crd, waiting[0])
+        resource = served_by(stored) if stored else None
+        if resource and api.request("GET", resource.path(), params={"limit": 1}).ok:
+            waiting.pop(0)
+            continue
+        if time.monotonic() > end:
+            raise InfraError(
+                f"the CRD {waiting[0]} did not serve its kind within {ESTABLISH_SECONDS:g} s"
+            )
+        time.sleep(_POLL_SECONDS)
+
+
+def _check(manifest: Any, where: str) -> None:
+    meta = manifest.get("metadata") if isinstance(manifest, Mapping) else None
+    if not isinstance(meta, Mapping) or not meta.get("name") or not manifest.get("kind"):
+        raise UsageError(
+            f"{where} holds something that is no Kubernetes object; expected kind and metadata.name"
+        )
+    if not manifest.get("apiVersion"):
+        raise UsageError(f"{where}: {manifest['kind']} {meta['name']} lacks apiVersion")

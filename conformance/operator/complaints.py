@@ -1,0 +1,130 @@
+"""What is wrong with a profile, in one sentence: field, what was expected, what was found.
+
+Translates pydantic's errors: its own texts span several lines, name Python types and link to its
+docs.
+"""
+
+from __future__ import annotations
+
+import difflib
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+LONGEST_VALUE = 60
+"""Characters of a found value that are shown."""
+
+_EXPECTED = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+}
+
+_LIMITS = {
+    "less_than_equal": ("at most", "le"),
+    "greater_than_equal": ("at least", "ge"),
+    "greater_than": ("more than", "gt"),
+}
+
+
+def complaint(error: ValidationError, model: type[BaseModel]) -> str:
+    """One sentence about the first error that pydantic found, and how many more there are."""
+    details = error.errors(include_url=False)
+    # A misspelled field usually also leaves a required one missing: the misspelling is the cause.
+    details.sort(key=lambda detail: detail["type"] != "extra_forbidden")
+    first = _sentence(details[0], model)
+    more = len(details) - 1
+    return first if not more else f"{first} (and {more} more mistake{'s' if more > 1 else ''})"
+
+
+def _sentence(detail: ErrorDetails, model: type[BaseModel]) -> str:
+    location = detail["loc"]
+    field = ".".join(str(part) for part in location if part != "[key]")
+    kind, context = detail["type"], detail.get("ctx") or {}
+    if kind == "extra_forbidden":
+        return _unknown_field(location, model)
+    if kind == "missing":
+        return f"the field `{field}` is missing{_described(location, model)}"
+    if kind == "value_error":
+        found = "" if isinstance(detail["input"], Mapping) else _found(detail)
+        return f"{f'`{field}`: ' if field else ''}{context['error']}{found}"
+    if kind in _EXPECTED:
+        expected = _EXPECTED[kind]
+        quoted = kind == "string_type" and isinstance(detail["input"], int | float)
+        hint = " (put it in quotes)" if quoted else ""
+        return f"`{field}` must be {expected}{hint}{_found(detail)}"
+    if kind in _LIMITS:
+        word, key = _LIMITS[kind]
+        return f"`{field}` must be {word} {context[key]:g}{_found(detail)}"
+    if kind in ("enum", "literal_error"):
+        choices = str(context["expected"]).replace("'", "")
+        return f"`{field}` must be one of {choices}{_found(detail)}"
+    if kind == "string_pattern_mismatch":
+        return f"`{field}` must match {context['pattern']}{_found(detail)}"
+    if kind == "string_too_long":
+        return f"`{field}` must have at most {context['max_length']} characters{_found(detail)}"
+    if kind == "too_short":
+        return f"`{field}` must have at least {context['min_length']} item{_found(detail)}"
+    text = detail["msg"].removeprefix("Input ")
+    return f"`{field}` {text[:1].lower()}{text[1:]}{_found(detail)}"
+
+
+def _unknown_field(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
+    name = str(location[-1])
+    owner = ".".join(str(part) for part in location[:-1])
+    parent = _model_at(location[:-1], model)
+    fields = sorted(parent.model_fields) if parent else []
+    close = difflib.get_close_matches(name, fields, n=1)
+    hint = f"did you mean `{close[0]}`?" if close else f"expected one of {', '.join(fields)}"
+    where = f"`{owner}` has" if owner else "a profile has"
+    return f"{where} no field `{name}`; {hint}"
+
+
+def _described(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
+    parent = _model_at(location[:-1], model)
+    info = parent.model_fields.get(str(location[-1])) if parent else None
+    annotation = info.annotation if info else None
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        required = [name for name, sub in annotation.model_fields.items() if sub.is_required()]
+        return f"; expected a mapping with {', '.join(required)}" if required else ""
+    return ""
+
+
+def _found(detail: ErrorDetails) -> str:
+    value = detail["input"]
+    if value is None:
+        return ", found nothing"
+    if isinstance(value, Mapping):
+        return f", found a mapping with {', '.join(map(str, value)) or 'nothing in it'}"
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return f", found {text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + '…'}"
+
+
+def _model_at(location: tuple[int | str, ...], model: type[BaseModel]) -> type[BaseModel] | None:
+    """The model that stands at a location; list indices and mapping keys are stepped over."""
+    current: type[BaseModel] | None = model
+    for part in location:
+        if current is not None and isinstance(part, str) and part in current.model_fields:
+            current = _inner_model(current.model_fields[part].annotation)
+    return current
+
+
+def _inner_model(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for argument in typing.get_args(annotation):
+        found = _inner_model(argument)
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,216 @@
+"""Before the first case: does the live API agree with what the profile declares?
+
+A profile that declares too much would make cases fail for the wrong reason; one that declares too
+little would leave a door untested and still be called conformant. Both are told in a sentence.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.kube import Api, Resource
+from conformance.model.errors import InfraError, UsageError
+from conformance.model.graph import (
+    COMPONENT_KIND,
+    GRAPH_KIND,
+    GROUP,
+    ApiVersion,
+    Graph,
+    Role,
+    Service,
+)
+from conformance.model.kinds import WORKLOADS
+from conformance.model.manifest import manifest
+from conformance.model.profile import Feature, Gang, Profile
+from conformance.operator import webhooks
+
+PROBE_IMAGE = "example.com/dgd-conformance/probe:1.0.0"
+"""A semantic version as tag: some operators refuse anything else."""
+
+GRAPH_RESOURCE = "dynamographdeployments"
+COMPONENT_RESOURCE = "dynamocomponentdeployments"
+
+_DOORS = (Feature.COMPONENT, Feature.ADMISSION)
+"""Features that must be declared where they are found, since cases go through them. A cluster may
+well serve LeaderWorkerSets without an operator that uses them."""
+
+_PAUSE = 0.2
+"""Seconds between two tries."""
+
+_REACHED = range(200, 500)
+"""Answers that show that every webhook was reached: a call that failed is a 500."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """What the profile declares of one feature, and what the live API shows."""
+
+    feature: Feature
+    declared: bool
+    found: bool
+    detail: str
+
+
+def check_versions(api: Api, profile: Profile, *, where: str) -> dict[str, list[str]]:
+    """Served versions of graphs (and components): resource → versions. Raises UsageError if the
+    profile lists one that is not served, or leaves out one that the suite can speak."""
+    crd = _crd(api, GRAPH_RESOURCE)
+    if crd is None:
+        raise UsageError(
+            f"{where}: after the installation there is no CRD {GRAPH_RESOURCE}.{GROUP}; "
+            "expected it under `install.crds`"
+        )
+    served = _served(crd)
+    shown = ", ".join(served) or "nothing"
+    for version in profile.versions:
+        if version not in served:
+            raise UsageError(
+                f"{where}: `versions` lists {version}, but the installed CRD of {GRAPH_RESOURCE} "
+                f"serves {shown}; correct `versions`, or give the CRDs of that version"
+            )
+    for version in ApiVersion:
+        if version in served and version not in profile.versions:
+            raise UsageError(
+                f"{where}: the installed CRD of {GRAPH_RESOURCE} also serves {version}, which "
+                "`versions` does not list: a door that would stay untested; add it"
+            )
+    components = _crd(api, COMPONENT_RESOURCE)
+    found = {GRAPH_RESOURCE: served}
+    if components is not None:
+        found[COMPONENT_RESOURCE] = _served(components)
+    return found
+
+
+def check_features(api: Api, profile: Profile, *, where: str) -> list[Probe]:
+    """What each declared feature looks like on the live API. Raises UsageError for a mismatch."""
+    probes = [probe(api, profile) for probe in (_multinode, _component, _admission)]
+    for probe in probes:
+        if probe.declared and not probe.found:
+            raise UsageError(f"{where}: `features` lists {probe.feature}, but {probe.detail}")
+        if probe.found and not probe.declared and probe.feature in _DOORS:
+            raise UsageError(
+                f"{where}: `features` does not list {probe.feature}, but {probe.detail}"
+            )
+    for version in profile.versions:
+        detail = f"the graph's CRD serves {version}"
+        probes.append(Probe(feature=Feature(version), declared=True, found=True, detail=detail))
+    return probes
+
+
+def wait_for_webhooks(
+    api: Api, profile: Profile, *, within: float, check: Callable[[], None]
+) -> None:
+    """Until a graph that is only tried (dry run) passes every webhook and conversion, in each
+    version. Raises InfraError with the API server's own words after `within` seconds."""
+    deadline = time.monotonic() + within
+    for version in profile.versions:
+        resource = Resource(GROUP, version, GRAPH_RESOURCE, GRAPH_KIND, namespaced=True)
+        tried = manifest(_probe_graph(profile), version=version, namespace="default")
+        while True:
+            answer = api.request("POST", resource.path("default"), tried, params={"dryRun": "All"})
+            if answer.code in _REACHED:
+                break
+            if time.monotonic() > deadline:
+                raise InfraError(
+                    f"the webhooks of {profile.identity.name} were not reached within "
+                    f"{within:.0f} s: a dry run of a {version} graph was answered "
+                    f"{answer.code}: {answer.message}"
+                )
+            check()
+            time.sleep(_PAUSE)
+
+
+def _probe_graph(profile: Profile) -> Graph:
+    frontend = Service(
+        name="Frontend",
+        role=Role.FRONTEND,
+        container={"image": PROBE_IMAGE, "command": ["serve"], "args": ["--probe"]},
+    )
+    return Graph(
+        name="dgd-conformance-probe",
+        services=(frontend,),
+        annotations=dict(profile.graph_annotations),
+    )
+
+
+def _multinode(api: Api, profile: Profile) -> Probe:
+    wanted = profile.multinode
+    crd = _crd(api, GRAPH_RESOURCE) or {}
+    lacking = [str(version) for version in profile.versions if not _has_multinode(crd, version)]
+    workload = WORKLOADS.get(wanted.kind)
+    missing = [] if workload and _is_served(api, wanted.kind, workload.group) else [wanted.kind]
+    if wanted.gang is not Gang.NONE and not _is_served(api, wanted.gang_kind, None):
+        missing.append(wanted.gang_kind)
+    if lacking:
+        detail = f"the graph's CRD has no field `multinode` in {', '.join(lacking)}"
+    elif missing:
+        detail = f"the API server serves no kind {' and no kind '.join(missing)}"
+    else:
+        detail = f"the graph's CRD has the field `multinode`, and {wanted.kind} is served"
+    return Probe(
+        feature=Feature.MULTINODE,
+        declared=Feature.MULTINODE in profile.features,
+        found=not lacking and not missing,
+        detail=detail,
+    )
+
+
+def _component(api: Api, profile: Profile) -> Probe:
+    crd = _crd(api, COMPONENT_RESOURCE)
+    served = _served(crd) if crd else []
+    lacking = [str(version) for version in profile.versions if version not in served]
+    if lacking:
+        detail = f"the API server serves no {COMPONENT_KIND} in {', '.join(lacking)}"
+    else:
+        detail = f"the API server serves {COMPONENT_KIND} in {', '.join(served)}"
+    declared = Feature.COMPONENT in profile.features
+    return Probe(feature=Feature.COMPONENT, declared=declared, found=not lacking, detail=detail)
+
+
+def _admission(api: Api, profile: Profile) -> Probe:
+    configurations, _ = api.list(
+        "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    )
+    guarded = webhooks.guarded(configurations, group=GROUP, resource=GRAPH_RESOURCE)
+    detail = (
+        f"a validating webhook is configured for {GRAPH_KIND} ({', '.join(sorted(guarded))})"
+        if guarded
+        else f"no validating webhook is configured for {GRAPH_KIND}"
+    )
+    declared = Feature.ADMISSION in profile.features
+    return Probe(feature=Feature.ADMISSION, declared=declared, found=bool(guarded), detail=detail)
+
+
+def _crd(api: Api, resource: str) -> dict[str, Any] | None:
+    crds = Resource(
+        "apiextensions.k8s.io", "v1", "customresourcedefinitions", webhooks.CRD_KIND, False
+    )
+    return api.read(crds, f"{resource}.{GROUP}")
+
+
+def _served(crd: Mapping[str, Any]) -> list[str]:
+    return [version["name"] for version in crd["spec"]["versions"] if version.get("served")]
+
+
+def _has_multinode(crd: Mapping[str, Any], version: ApiVersion) -> bool:
+    for candidate in (crd.get("spec") or {}).get("versions") or ():
+        if candidate["name"] == version:
+            spec = candidate["schema"]["openAPIV3Schema"]["properties"]["spec"]
+            fields = spec.get("properties") or {}
+            if version is ApiVersion.V1ALPHA1:
+                service = (fields.get("services") or {}).get("additionalProperties") or {}
+            else:
+                service = (fields.get("components") or {}).get("items") or {}
+            return "multinode" in (service.get("properties") or {})
+    return False
+
+
+def _is_served(api: Api, kind: str, group: str | None) -> bool:
+    try:
+        api.resource_for(kind, group)
+    except InfraError:
+        return False
+    return True

@@ -1,0 +1,136 @@
+"""Which plane is open when: the controller opens shared planes, operator by operator, and says so to
+the workers through small files; the worker with the disruptive cases opens a plane of its own."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+from collections.abc import Callable
+from typing import Any
+
+from conformance.model.errors import InfraError
+from conformance.plugin.run_options import RunOptions
+from conformance.plugin.planes import OpenPlane
+
+# A cold machine under load; a plane that needs longer than this will not come.
+_OPEN_SECONDS = 300.0
+
+
+def _state(options: RunOptions, operator: str, suffix: str) -> Path:
+    return options.results / "live" / f"{operator}.{suffix}"
+
+
+def _publish(path: Path, text: str) -> None:
+    temporary = path.with_suffix(path.suffix + ".new")
+    temporary.write_text(text)
+    temporary.rename(path)
+
+
+class Director:
+    """The controller's side. `cases` (nodeid → operator, disruptive) come from `expect_cases`; as they
+    finish, planes are closed and the next one is opened."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self._options = options
+        self._queue = [loaded.name for loaded in options.operators]
+        self._left: dict[str, set[str]] = {}
+        self._left_disruptive: dict[str, set[str]] = {}
+        self._open: OpenPlane | None = None
+        self._thread: threading.Thread | None = None
+        self.error: BaseException | None = None
+
+    def start(self) -> None:
+        """Open the first operator's plane, in the background."""
+        self._open_next()
+
+    def wait_open(self) -> None:
+        """Wait until the plane that is being opened is open. Raises what went wrong."""
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if self.error is not None:
+            raise self.error
+
+    def expect_cases(self, cases: dict[str, tuple[str, bool]]) -> None:
+        """Which cases will run, once collected. May be called again with the same."""
+        if self._left or self._left_disruptive:
+            return
+        for nodeid, (operator, disruptive) in cases.items():
+            side = self._left_disruptive if disruptive else self._left
+            side.setdefault(operator, set()).add(nodeid)
+
+    def finished(self, nodeid: str) -> None:
+        """A case is over: close the plane after its last one, and open the next after that."""
+        for operator, side in ((o, s) for s in (self._left, self._left_disruptive) for o in s):
+            side[operator].discard(nodeid)
+        if not self._queue:
+            return
+        current = self._queue[0]
+        if not self._left.get(current):
+            self._close()
+            if not self._left_disruptive.get(current):
+                self._queue.pop(0)
+                if self._queue:
+                    self._open_next()
+
+    def close(self) -> None:
+        """Close whatever is open."""
+        if self._thread is not None:
+            self._thread.join()
+        self._close()
+
+    def _open_next(self) -> None:
+        name = self._queue[0]
+        plane = OpenPlane(
+            loaded=self._options.operator(name), options=self._options, name=f"{name}-shared"
+        )
+
+        def run() -> None:
+            try:
+                plane.open()
+                self._open = plane
+                _publish(_state(self._options, name, "open"), json.dumps(plane.describe()))
+            except BaseException as error:  # handed to the main thread, which ends the run
+                self.error = error
+                _publish(_state(self._options, name, "failed"), str(error))
+
+        self._thread = threading.Thread(target=run, name="plane")
+        self._thread.start()
+
+    def _close(self) -> None:
+        plane, self._open = self._open, None
+        if plane is not None:
+            plane.close()
+            _publish(_state(self._options, self._queue[0], "closed"), "")
+
+
+def await_shared(options: RunOptions, operator: str) -> dict[str, Any]:
+    """A worker's wait for the shared plane of an operator. Raises InfraError if it will not come."""
+    opened, failed = _state(options, operator, "open"), _state(options, operator, "failed")
+    _await(lambda: opened.exists() or failed.exists(), f"the control plane of {operator}")
+    if failed.exists():
+        raise InfraError(failed.read_text())
+    description: dict[str, Any] = json.loads(opened.read_text())
+    return description
+
+
+def open_own(options: RunOptions, operator: str) -> OpenPlane:
+    """A plane of this process' own, for disruptive cases. Where the operator has fixed ports or paths
+    it first waits until the shared one is closed."""
+    loaded = options.operator(operator)
+    if loaded.profile.install.fixed_ports:
+        closed = _state(options, operator, "closed")
+        _await(closed.exists, f"the shared control plane of {operator} to be closed")
+    plane = OpenPlane(loaded=loaded, options=options, name=f"{operator}-own")
+    plane.open()
+    return plane
+
+
+def _await(condition: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + _OPEN_SECONDS
+    while not condition():
+        if time.monotonic() > end:
+            raise InfraError(f"waited {_OPEN_SECONDS:.0f} s for {what}, in vain")
+        time.sleep(0.05)

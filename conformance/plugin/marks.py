@@ -1,0 +1,67 @@
+"""How a case says what it is: its feature, its needs, and whether others can run beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from conformance.model.profile import Feature
+
+MARK = "conformance_case"
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseMark:
+    """What a case declares. `feature` is its row in the verdict table.
+
+    `disruptive`: it stops the operator or may make it spin, so it runs last, on a plane of its own.
+    `race`: it may end differently each time, so a known failure of it may be marked `sometimes`.
+    """
+
+    feature: str
+    needs: tuple[Feature, ...] = ()
+    disruptive: bool = False
+    race: bool = False
+
+
+def case(
+    *, feature: str, needs: Sequence[Feature] = (), disruptive: bool = False, race: bool = False
+) -> Callable[[_F], _F]:
+    """Declare a test function as a conformance case. Its docstring is the expected behaviour in one
+    sentence. Raises TypeError if it has none, since a report would have nothing to say."""
+    mark = CaseMark(feature=feature, needs=tuple(needs), disruptive=disruptive, race=race)
+
+    def decorate(function: _F) -> _F:
+        if not (function.__doc__ or "").strip():
+            raise TypeError(f"case {function.__name__} has no docstring; say what is expected of it")
+        decorated: _F = getattr(pytest.mark, MARK)(mark)(function)
+        return decorated
+
+    return decorate
+
+
+def mark_of(item: pytest.Item) -> CaseMark | None:
+    """The declaration of a collected item; None if it is no case."""
+    mark = item.get_closest_marker(MARK)
+    return None if mark is None else mark.args[0]
+
+
+def title_of(item: pytest.Item) -> str:
+    """The first paragraph of the docstring as one line."""
+    text = getattr(item.obj, "__doc__", None) or ""  # type: ignore[attr-defined]  # Function has obj
+    return " ".join(text.strip().split("\n\n")[0].split())
+
+
+def case_id(item: pytest.Item) -> str:
+    """A stable name: file and function without `test_`, and parameters without the operator."""
+    stem = Path(item.path).stem.removeprefix("test_")
+    name = getattr(item, "originalname", item.name).removeprefix("test_")
+    callspec = getattr(item, "callspec", None)
+    # pytest joins parameter ids by "-"; the operator's is the first, by our own parametrisation.
+    parameters = list(callspec._idlist[1:]) if callspec else []
+    return f"{stem}/{name}" + (f"[{'-'.join(parameters)}]" if parameters else "")

@@ -1,0 +1,214 @@
+"""The hooks of a run: loaded by the plugin once an operator is named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.model.errors import ConformanceError, UsageError
+from conformance.plugin import collection, run_options, summary
+from conformance.plugin.director import Director
+from conformance.plugin.judging import run_case
+from conformance.plugin.marks import mark_of
+from conformance.plugin.trials import OPTIONS, TRIAL, WORKER, Worker, operator_name, trial
+from conformance.report.model import CaseResult, ConformanceReport
+
+__all__ = ["operator_name", "trial"]
+
+EXIT_USAGE = 4
+EXIT_INFRA = 3
+_DIRECTOR = pytest.StashKey[Director]()
+_EXPECTED = pytest.StashKey[list[CaseResult]]()
+_PROGRESS = pytest.StashKey[summary.ProgressLines]()
+_REPORTS = pytest.StashKey[list[ConformanceReport]]()
+_CASES_FILE = "cases.json"
+
+
+def configure(config: pytest.Config) -> None:
+    """Check the options at once; prepare the results directory in the controller alone."""
+    try:
+        config.stash[OPTIONS] = run_options.read(config)
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
+    if _is_worker(config):
+        return
+    config.pluginmanager.register(_Counting(config), "dgd-conformance-counting")
+    if _is_distributed(config) and config.option.dist in ("no", "load"):
+        # Disruptive cases share one worker, and come last: the scheduler must keep the order.
+        config.option.dist = "loadgroup"
+        config.option.loadscopereorder = False
+    if not config.option.collectonly:
+        summary.prepare(config.stash[OPTIONS].results)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Open the first control plane while workers start and collect."""
+    config = session.config
+    if config.option.collectonly:
+        return
+    run = config.stash[OPTIONS]
+    config.stash[WORKER] = Worker(run)
+    if _is_worker(config):
+        return
+    config.stash[_DIRECTOR] = Director(run)
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None:
+        config.stash[_PROGRESS] = summary.ProgressLines(run.results / "live", reporter)
+        config.stash[_PROGRESS].start()
+    if _is_distributed(config):
+        config.stash[_DIRECTOR].start()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One run of each case for each operator."""
+    collection.parametrize(metafunc, metafunc.config.stash[OPTIONS])
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Order the cases, and note which there are: under xdist only workers collect."""
+    run = config.stash[OPTIONS]
+    collection.order(items, run)
+    if config.option.collectonly:
+        return
+    cases = summary.expected(items, run)
+    disruptive = [item.nodeid for item in items if (m := mark_of(item)) and m.disruptive]
+    if _is_worker(config):
+        data = {"cases": [c.model_dump(mode="json") for c in cases], "disruptive": disruptive}
+        path = run.results / "live" / _CASES_FILE
+        part = path.with_suffix(f".{config.workerinput['workerid']}")  # type: ignore[attr-defined]  # set by pytest-xdist
+        part.write_text(json.dumps(data))
+        part.rename(path)
+    else:
+        _know(config, cases, disruptive)
+
+
+def _know(config: pytest.Config, cases: list[CaseResult], disruptive: list[str]) -> None:
+    """The controller learns which cases there are."""
+    config.stash[_EXPECTED] = cases
+    alone = set(disruptive)
+    config.stash[_DIRECTOR].expect_cases(
+        {case.node: (case.operator, case.node in alone) for case in cases}
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Alone (without xdist) the plane is opened just before the first case, if there is one."""
+    config = session.config
+    director = config.stash.get(_DIRECTOR, None)
+    if director is not None and not _is_distributed(config) and config.stash.get(_EXPECTED, None):
+        director.start()
+        _open_or_exit(director)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: Any) -> None:
+    """A worker has collected: its list is there, and the plane must be, too."""
+    config: pytest.Config = node.config
+    director = config.stash.get(_DIRECTOR, None)
+    path = config.stash[OPTIONS].results / "live" / _CASES_FILE
+    if director is None or not path.exists():
+        return
+    data = json.loads(path.read_text())
+    _know(config, [CaseResult.model_validate(case) for case in data["cases"]], data["disruptive"])
+    _open_or_exit(director)
+
+
+def _open_or_exit(director: Director) -> None:
+    try:
+        director.wait_open()
+    except UsageError as error:
+        pytest.exit(str(error), returncode=EXIT_USAGE)
+    except ConformanceError as error:
+        pytest.exit(str(error), returncode=EXIT_INFRA)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Judge the history right after the case's function, within its call phase."""
+    made = pyfuncitem.stash.get(TRIAL, None)
+    if made is None:
+        return (yield)
+    problem: BaseException | None = None
+    try:
+        yield
+    except BaseException as error:
+        problem = error
+
+    def call() -> None:
+        if problem is not None:
+            raise problem
+
+    log = pyfuncitem.config.stash[WORKER].log(made.session)
+    run_case(pyfuncitem, made, log, call)
+    return True
+
+
+class _Counting:
+    """Counts finished cases, so that planes are closed when nobody needs them any more."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        director = self._config.stash.get(_DIRECTOR, None)
+        if report.when == "teardown" and director is not None:
+            # xdist appends the group's name to the id.
+            director.finished(report.nodeid.rpartition("@disruptive-")[0] or report.nodeid)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Close what is open, and (in the controller) write the reports: what gates there gates here."""
+    config = session.config
+    worker, director = config.stash.get(WORKER, None), config.stash.get(_DIRECTOR, None)
+    if worker is not None:
+        worker.close()
+    if director is not None:
+        director.close()
+    if config.stash.get(_PROGRESS, None) is not None:
+        config.stash[_PROGRESS].stop()
+    if _is_worker(config) or config.option.collectonly:
+        return
+    cases = config.stash.get(_EXPECTED, [])
+    if not cases:
+        return
+    given = {
+        name: str(value)
+        for name in ("hold", "factor", "cluster", "binary", "crds", "faults")
+        if (value := config.getoption(f"dgd_{name}"))
+    }
+    allure_results = getattr(config.option, "allure_report_dir", None)
+    reports = summary.write_reports(
+        config.stash[OPTIONS], cases, given,
+        allure_results=Path(allure_results) if allure_results else None,
+    )  # fmt: skip
+    config.stash[_REPORTS] = reports
+    if summary.gates(reports) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Operator, control plane and changed bounds, above the first case."""
+    return summary.header(config.stash[OPTIONS])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The verdict table."""
+    config = terminalreporter.config
+    reports = config.stash.get(_REPORTS, None)
+    if reports is not None:
+        summary.show(terminalreporter, config.stash[OPTIONS], reports)
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    return hasattr(config, "workerinput")
+
+
+def _is_distributed(config: pytest.Config) -> bool:
+    return bool(getattr(config.option, "numprocesses", None))

@@ -1,0 +1,149 @@
+"""Around the run: the header, progress while waiting, and at the end the report and its table."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from conformance import __version__
+from conformance.cluster.pins import PINS
+from conformance.model.verdict import Verdict
+from conformance.plugin import collection
+from conformance.plugin.marks import case_id, mark_of, title_of
+from conformance.plugin.run_options import RunOptions
+from conformance.report import allure, collect, terminal
+from conformance.report.build import RunFacts
+from conformance.report.model import CaseResult, ConformanceReport, NotRun
+
+REPORTS = pytest.StashKey[list[ConformanceReport]]()
+_PROGRESS_SECONDS = 5.0
+
+
+def prepare(results: Path) -> None:
+    """Empty what an earlier run left there, and nothing else. Workers of pytest-xdist share it, so
+    allure's own --clean-alluredir (which every worker obeys) must not be used."""
+    collect.begin(results)
+    for part in ("live", "logs", "allure-results"):
+        shutil.rmtree(results / part, ignore_errors=True)
+    (results / "live").mkdir()
+
+
+def header(run: RunOptions) -> list[str]:
+    """What is under test, above the first case."""
+    names = ", ".join(loaded.name for loaded in run.operators)
+    versions = ", ".join(f"{program} {pin.version}" for program, pin in PINS.items())
+    lines = [f"operator under test: {names}", f"control plane: embedded ({versions})"]
+    deviations = run.bounds.deviations()
+    if deviations:
+        changed = ", ".join(f"{name} {value:g}" for name, (value, _) in deviations.items())
+        lines.append(f"bounds changed: {changed} (a report of such a run does not claim conformance)")
+    return lines
+
+
+def expected(items: list[pytest.Item], run: RunOptions) -> list[CaseResult]:
+    """A place in the report for each collected case, so that a lost one is not forgotten."""
+    found = []
+    for item in items:
+        mark = mark_of(item)
+        if mark is None:
+            continue
+        operator = collection.operator_of(item)
+        reason = collection.unsupported(item, mark, run.operator(operator).profile)
+        found.append(
+            CaseResult(
+                id=case_id(item), feature=mark.feature, title=title_of(item), operator=operator,
+                node=item.nodeid, not_run=NotRun.UNSUPPORTED if reason else None,
+                reason=reason or "", required=not reason,
+            )
+        )  # fmt: skip
+    return found
+
+
+def write_reports(
+    run: RunOptions, cases: list[CaseResult], options: dict[str, str], *, allure_results: Path | None
+) -> list[ConformanceReport]:
+    """Merge the cases' results into the reports, and complete the Allure results."""
+    for case in cases:
+        if case.not_run is not None:
+            collect.write_case(run.results, case)
+    versions = {
+        "suite": __version__,
+        "python": sys.version.split()[0],
+        **{str(program): pin.version for program, pin in PINS.items()},
+    }
+    facts = {
+        loaded.name: RunFacts(
+            profile=loaded.profile, bounds=run.bounds, versions=versions, options=options
+        )
+        for loaded in run.operators
+    }
+    reports = collect.collect(run.results, facts, expected=cases)
+    if allure_results is not None:
+        names = ", ".join(facts)
+        allure.write_run_files(allure_results, environment={"operator": names, **versions})
+    return reports
+
+
+def show(reporter: pytest.TerminalReporter, run: RunOptions, reports: list[ConformanceReport]) -> None:
+    """The verdict table of each operator, and where everything is."""
+    color = reporter.hasmarkup
+    for report in reports:
+        reporter.section(f"conformance of {report.operator.name}", sep="=")
+        text = terminal.summary(
+            report, results=_short(run.results), width=reporter._tw.fullwidth, color=color
+        )
+        for line in text.splitlines():
+            reporter.write_line(line)
+    if reports:
+        reporter.write_line(f"report, histories and logs: {_short(run.results)}")
+
+
+def _short(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def gates(reports: list[ConformanceReport]) -> bool:
+    """True if the run must not pass: something required violates, or could not be told."""
+    return any(
+        case.gates or case.verdict is Verdict.UNKNOWN and not case.known and case.not_run is None
+        for report in reports
+        for case in report.cases
+    )
+
+
+class ProgressLines(threading.Thread):
+    """Every few seconds says what the workers are waiting for, so that nobody looks at silence."""
+
+    def __init__(self, live: Path, reporter: pytest.TerminalReporter) -> None:
+        super().__init__(name="progress", daemon=True)
+        self._live = live
+        self._reporter = reporter
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        """Show the line of each worker, if a person is there to see it."""
+        while not self._ended.wait(_PROGRESS_SECONDS):
+            lines = sorted(
+                text for path in self._live.glob("*.progress") if (text := _text(path).strip())
+            )
+            if lines and self._reporter.isatty:
+                more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
+                self._reporter.write_line(f"waiting: {lines[0]}{more}")
+
+    def stop(self) -> None:
+        """No more lines."""
+        self._ended.set()
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return ""

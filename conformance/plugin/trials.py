@@ -1,0 +1,152 @@
+"""The `trial` fixture: a namespace and a recording for one case."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance import __version__
+from conformance.driver.fresh import FreshStates
+from conformance.driver.namespaces import namespace_name, open_namespace
+from conformance.driver.progress import Progress
+from conformance.driver.session import Session
+from conformance.driver.trial import Trial
+from conformance.history.records import Header, OperatorEvent, OperatorEventKind, from_json
+from conformance.kube import Api
+from conformance.model.errors import UsageError
+from conformance.plugin import collection, director, planes
+from conformance.plugin.marks import CaseMark, case_id, mark_of, title_of
+from conformance.plugin.run_options import RunOptions
+from conformance.record.journal import Journal
+from conformance.record.oplog import OperatorLog
+from conformance.record.tail import Tail
+
+OPTIONS = pytest.StashKey[RunOptions]()
+TRIAL = pytest.StashKey[Trial]()
+WORKER = pytest.StashKey["Worker"]()
+
+
+class Worker:
+    """What one test process keeps between cases: clients, and a plane of its own if it needs one."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self._options = options
+        self._sessions: dict[str, Session] = {}
+        self._own: tuple[str, planes.OpenPlane] | None = None
+        self._apis: dict[Path, Api] = {}
+        self._logs: dict[Path, OperatorLog] = {}
+
+    def session(self, operator: str, *, disruptive: bool) -> Session:
+        """The session a case runs in; opens or awaits the plane the first time."""
+        if disruptive:
+            if self._own is not None and self._own[0] != operator:
+                self._own[1].close()
+                self._own = None
+            if self._own is None:
+                self._own = (operator, director.open_own(self._options, operator))
+            return self._own[1].session
+        if operator not in self._sessions:
+            description = director.await_shared(self._options, operator)
+            self._sessions[operator] = planes.session_from(
+                description, loaded=self._options.operator(operator), options=self._options
+            )
+        return self._sessions[operator]
+
+    def api(self, kubeconfig: Path) -> Api:
+        """A client that is kept for the plane of that kubeconfig."""
+        if kubeconfig not in self._apis:
+            self._apis[kubeconfig] = Api.from_kubeconfig(kubeconfig)
+        return self._apis[kubeconfig]
+
+    def log(self, session: Session) -> OperatorLog | None:
+        """The operator's log of a session, read on from where the last case left it."""
+        path = session.operator_log
+        if path is None:
+            return None
+        return self._logs.setdefault(path, OperatorLog(path))
+
+    def close(self) -> None:
+        """Close the own plane and the clients."""
+        for api in self._apis.values():
+            api.close()
+        if self._own is not None:
+            self._own[1].close()
+            self._own = None
+
+
+@pytest.fixture(scope="session")
+def operator_name(request: pytest.FixtureRequest) -> str:
+    """The operator under test; parametrised from --operator."""
+    if not hasattr(request, "param"):
+        raise UsageError("a case needs an operator: give --operator=NAME or a profile's path")
+    return str(request.param)
+
+
+@pytest.fixture
+def trial(request: pytest.FixtureRequest, operator_name: str) -> Iterator[Trial]:
+    """The case's handle: deploy graphs, change them, expect a verdict moment."""
+    config, item = request.config, request.node
+    mark = mark_of(item)
+    if mark is None:
+        raise UsageError(f"{item.nodeid} uses `trial` but is no case; decorate it with @case(...)")
+    options = config.stash[OPTIONS]
+    loaded = options.operator(operator_name)
+    reason = collection.unsupported(item, mark, loaded.profile)
+    if reason:
+        pytest.skip(reason)
+    worker = config.stash[WORKER]
+    session = worker.session(operator_name, disruptive=mark.disruptive)
+    api = worker.api(session.kubeconfig)
+    made = _make(item, mark=mark, session=session, api=api, options=options)
+    item.stash[TRIAL] = made
+    log = worker.log(session)
+    if log is not None:
+        log.read()
+    yield made
+    made.clean_up()
+    made.close()
+
+
+def _make(
+    item: pytest.Item, *, mark: CaseMark, session: Session, api: Api, options: RunOptions
+) -> Trial:
+    name = case_id(item)
+    namespace = namespace_name(name)
+    tail = Tail(session.recording, namespace, lag=options.bounds.recorder_lag)
+    open_namespace(api, namespace, bounds=options.bounds)
+    header = Header(
+        case=name, feature=mark.feature, title=title_of(item), operator=session.operator,
+        namespace=namespace, profile=session.profile.model_dump(mode="json"),
+        bounds=session.bounds.to_json(), versions={"suite": __version__, **session.versions},
+        race=mark.race, users=session.users, started_at=time.time(),
+    )  # fmt: skip
+    # Only xdist workers have a number; alone, the one process writes the one line.
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+    line = Progress(path=options.results / "live" / f"{worker}.progress", case=name)
+    return Trial(
+        session=session, api=api, tail=tail, header=header, progress_line=line,
+        journal=Journal(session.recording / "journal" / f"{namespace}.jsonl"),
+        fresh=FreshStates(
+            session=session, api=api, directory=session.recording / "fresh", progress_line=line
+        ),
+    )  # fmt: skip
+
+
+def operator_events(trial: Trial, log: OperatorLog | None) -> list[OperatorEvent]:
+    """What happened to the operator since its plane was opened, and its log about this namespace."""
+    events: list[OperatorEvent] = []
+    path = trial.session.operator_events
+    if path.exists():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            event = from_json(json.loads(line))
+            if isinstance(event, OperatorEvent):
+                events.append(event)
+    if log is not None:
+        lines = (event for event in log.read() if event.kind is OperatorEventKind.LOG)
+        events += [event for event in lines if trial.namespace in event.text]
+    return events

@@ -1,0 +1,124 @@
+"""The recorder as a child process: started, waited for, looked after, ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import conformance
+from conformance.kube import Resource
+from conformance.model.errors import InfraError
+from conformance.record.layout import RECORDER, LineReader, Ready, live_file, log_file
+
+_POLL_SECONDS = 0.02
+_STOP_SECONDS = 5.0
+
+
+class RecorderProcess:
+    """One recorder for one control plane. It ends with its parent, however that ends."""
+
+    def __init__(self, process: subprocess.Popen[bytes], directory: Path) -> None:
+        self.directory = directory
+        self._process = process
+
+    @classmethod
+    def start(
+        cls,
+        *,
+        kubeconfig: Path,
+        directory: Path,
+        audit_log: Path | None = None,
+        users: Mapping[str, str] | None = None,
+    ) -> RecorderProcess:
+        """Start recording into `directory`, made if missing. Raises InfraError if that fails."""
+        directory.mkdir(parents=True, exist_ok=True)
+        command = [
+            sys.executable,
+            "-m",
+            "conformance.record",
+            f"--kubeconfig={kubeconfig}",
+            f"--out={directory}",
+            f"--users={json.dumps(dict(users or {}))}",
+            f"--parent={os.getpid()}",
+        ]
+        if audit_log is not None:
+            command.append(f"--audit-log={audit_log}")
+        root = str(Path(conformance.__file__).resolve().parent.parent)
+        path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+        try:
+            with log_file(directory).open("ab") as log:
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env={**os.environ, "PYTHONPATH": path},
+                    # Ctrl-C is for the suite, which then ends the recorder in its own order.
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise InfraError(f"the recorder cannot be started: {error}") from error
+        return cls(process, directory)
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._process.pid
+
+    def wait_ready(self, within: float = 60.0) -> Ready:
+        """Until every kind was listed once, `within` seconds. Raises InfraError otherwise."""
+        end = time.monotonic() + within
+        while True:
+            ready = Ready.read(self.directory)
+            if ready is not None:
+                return ready
+            self.check()
+            if time.monotonic() > end:
+                raise InfraError(
+                    f"the recorder was not ready within {within:g} s; "
+                    f"its log is {log_file(self.directory)}"
+                )
+            time.sleep(_POLL_SECONDS)
+
+    def wait_recording(self, resources: Iterable[Resource], within: float = 10.0) -> None:
+        """Until these kinds are recorded: after CRDs were installed, and before a case that must
+        not see the gap mark with which a late kind starts. Raises InfraError after `within` s."""
+        missing = {str(resource) for resource in resources}
+        reader = LineReader(live_file(self.directory, RECORDER))
+        end = time.monotonic() + within
+        while True:
+            for line in reader.read():
+                if b'"record":"kind"' in line:
+                    missing.discard(json.loads(line)["resource"])
+            if not missing:
+                reader.close()
+                return
+            self.check()
+            if time.monotonic() > end:
+                kinds = ", ".join(sorted(missing))
+                raise InfraError(f"the recorder did not record {kinds} within {within:g} s")
+            time.sleep(_POLL_SECONDS)
+
+    def check(self) -> None:
+        """Raises InfraError, with its last words, if the recorder has ended."""
+        code = self._process.poll()
+        if code is not None:
+            words = log_file(self.directory).read_text("utf-8", "replace").strip().splitlines()
+            last = words[-1] if words else "it said nothing"
+            raise InfraError(f"the recorder ended with code {code}: {last}")
+
+    def stop(self) -> None:
+        """End it in an orderly way, with force after 5 s. May be called again."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+            try:
+                self._process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()

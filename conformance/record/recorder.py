@@ -1,0 +1,178 @@
+"""The recorder: every kind of a control plane, its audit log, and a sign of life.
+
+One process a control plane, so that each event is parsed once and not by every test worker. Plain
+threads in it, one a kind, each asleep in the kernel until its event comes.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from conformance.history.records import EventType
+from conformance.kube import Api, Resource, WatchTimeouts, served_by
+from conformance.model.errors import InfraError
+from conformance.model.kinds import UNRECORDED
+from conformance.record.audit import AuditLog
+from conformance.record.layout import HEARTBEAT_SECONDS, Heartbeat, Ready
+from conformance.record.sink import Sink
+from conformance.record.watcher import Clock, Watcher
+
+READY_SECONDS = 60.0
+"""Until every kind was listed once; it takes about a second."""
+_AUDIT_SECONDS = 0.05
+
+
+class Recorder:
+    """Records a control plane into a directory until `stop()`; `run()` blocks.
+
+    Raises InfraError from `run()` if kinds cannot be listed or the record cannot be written.
+    """
+
+    def __init__(
+        self,
+        *,
+        api: Api,
+        directory: Path,
+        audit_log: Path | None = None,
+        users: Mapping[str, str] | None = None,
+        timeouts: WatchTimeouts | None = None,
+        alive: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`alive` is asked at each heartbeat; once it says no, the recorder stops by itself."""
+        self._api, self._directory = api, directory
+        self._users = dict(users or {})
+        self._timeouts = timeouts
+        self._alive = alive
+        self._audit = AuditLog(audit_log) if audit_log is not None else None
+        self._sink = Sink(directory, keep_managed_fields=audit_log is None)
+        self._clock = Clock()
+        self._watchers: dict[tuple[str, str], Watcher] = {}
+        self._lock = threading.Lock()
+        self._halt = threading.Event()
+        self._ready = False
+
+    def stop(self) -> None:
+        """End `run()` soon. May be called from a signal handler."""
+        self._halt.set()
+
+    def run(self) -> None:
+        """List everything, mark the start of validity, then keep recording."""
+        for resource in self._api.discover():
+            if resource.kind not in UNRECORDED:
+                self._start(resource)
+        try:
+            self._wait_listed()
+            # What the first lists left behind lives as long as the process: not worth collecting.
+            gc.collect()
+            gc.freeze()
+            self._keep()
+        finally:
+            for watcher in self._all():
+                watcher.stop()
+            self._drain_audit()
+            self._beat(stopped=True)
+
+    def _wait_listed(self) -> None:
+        end = time.monotonic() + READY_SECONDS
+        initial = self._all()
+        for watcher in initial:
+            while not watcher.listed.wait(HEARTBEAT_SECONDS):
+                if self._halt.is_set() or not self._alive():
+                    return
+                if time.monotonic() > end:
+                    raise InfraError(
+                        f"the recorder could not list {watcher.resource} within {READY_SECONDS:g} s"
+                    )
+        self._check()
+        self._clock.tick()
+        self._drain_audit()
+        self._beat()
+        self._ready = True
+        Ready(
+            revision=max(watcher.list_revision for watcher in initial),
+            at=time.time(),
+            kinds=tuple(sorted(str(watcher.resource) for watcher in initial)),
+            audited=self._audit is not None,
+            users=self._users,
+        ).write(self._directory)
+
+    def _keep(self) -> None:
+        """Audit log and heartbeat, in one loop: a heartbeat says that the log was read up to it."""
+        beat_at = 0.0
+        while not self._halt.wait(_AUDIT_SECONDS) and self._alive():
+            now = time.monotonic()
+            if now - beat_at < HEARTBEAT_SECONDS:
+                self._drain_audit()
+                continue
+            beat_at = now
+            self._check()
+            self._clock.tick()
+            self._beat()
+
+    def _beat(self, *, stopped: bool = False) -> None:
+        at, revision = time.time(), self._clock.revision
+        self._drain_audit()
+        down = tuple(sorted(w.resource.kind for w in self._all() if not w.open))
+        self._sink.heartbeat(Heartbeat(at=at, revision=revision, down=down, stopped=stopped))
+
+    def _drain_audit(self) -> None:
+        for write in self._audit.read() if self._audit is not None else ():
+            self._sink.write(write)
+
+    def _check(self) -> None:
+        for watcher in self._all():
+            if watcher.failed:
+                raise InfraError(f"the recorder cannot record {watcher.resource}: {watcher.failed}")
+
+    def _all(self) -> list[Watcher]:
+        with self._lock:
+            return list(self._watchers.values())
+
+    def _start(self, resource: Resource, late_reason: str = "") -> None:
+        on_event = {
+            "CustomResourceDefinition": self._crd_changed,
+            "Namespace": self._namespace_changed,
+        }.get(resource.kind)
+        watcher = Watcher(
+            api=self._api,
+            resource=resource,
+            sink=self._sink,
+            clock=self._clock,
+            timeouts=self._timeouts,
+            late_reason=late_reason,
+            on_event=on_event,
+        )
+        with self._lock:
+            if (resource.group, resource.plural) in self._watchers:
+                return
+            self._watchers[resource.group, resource.plural] = watcher
+        watcher.start()
+
+    def _crd_changed(self, type_: EventType, crd: dict[str, Any]) -> None:
+        """Kinds come and go with their definitions; discovery would show it seconds later."""
+        key = (str(crd["spec"]["group"]), str(crd["spec"]["names"]["plural"]))
+        with self._lock:
+            watcher = self._watchers.get(key)
+        if type_ is EventType.DELETED:
+            if watcher is not None:
+                watcher.retire()
+                with self._lock:
+                    del self._watchers[key]
+            return
+        resource = served_by(crd)
+        if resource is None or resource.kind in UNRECORDED:
+            return
+        if watcher is None:
+            late = f"{resource} appeared while recording; what came before its list is unknown"
+            self._start(resource, late if self._ready else "")
+        elif served_by(crd, watcher.resource.version) is None:
+            watcher.resource = resource
+
+    def _namespace_changed(self, type_: EventType, namespace: dict[str, Any]) -> None:
+        if type_ is EventType.DELETED:
+            self._sink.forget(str(namespace["metadata"]["name"]))

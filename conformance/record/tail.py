@@ -1,0 +1,172 @@
+"""What a test worker reads of the record while it is written: one namespace, live."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from conformance.history.history import History
+from conformance.history.records import Event, EventType, Gap, Header, Record, Write, from_json
+from conformance.model.bounds import Bounds
+from conformance.model.errors import InfraError
+from conformance.model.state import Obj, State
+from conformance.record.concerns import Concerns
+from conformance.record.layout import CLUSTER, RECORDER, Heartbeat, LineReader, live_file
+
+_POLL_SECONDS = 0.02
+
+
+class Tail:
+    """The record of one namespace, and of what elsewhere names it or refers to it, as it grows.
+
+    `also` are further namespaces to look through, such as the operator's own. Make it before the
+    namespace: gap marks count from then on. `lag` is how many seconds the recorder may show no sign
+    of life. Not thread-safe.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        namespace: str,
+        *,
+        also: Iterable[str] = (),
+        lag: float = Bounds().recorder_lag,
+    ) -> None:
+        if not namespace:
+            raise ValueError("a Tail needs a namespace, found an empty name")
+        self.namespace = namespace
+        self.records: list[Record] = []
+        """Everything so far, in order of arrival."""
+        self.since = time.time()
+        self.last_event_at = 0.0
+        """When the last event of the namespace arrived at the recorder; 0 before the first."""
+        self.revision = 0
+        """The highest revision of any event so far."""
+        self._lag = lag
+        self._own = LineReader(live_file(directory, namespace))
+        self._others = [LineReader(live_file(directory, n)) for n in (CLUSTER, *also)]
+        self._recorder = LineReader(live_file(directory, RECORDER))
+        self._concerns = Concerns(namespace)
+        self._heartbeat: Heartbeat | None = None
+        self._lost = ""
+        self._objects: dict[str, Obj] = {}
+        # (kind, group) → events in the namespace; within a kind they come in order of revision.
+        self._events: dict[tuple[str, str], list[Event]] = defaultdict(list)
+        self._state: State | None = None
+
+    def poll(self) -> list[Record]:
+        """Records since the last call. Raises InfraError once the recorder is dead or silent; the
+        records then hold a gap mark, so that nobody takes the silence for peace."""
+        start = len(self.records)
+        for line in self._own.read():
+            self._take(from_json(json.loads(line)))
+        for reader in self._others:
+            for line in reader.read():
+                data = self._concerns.parse(line)
+                if data is not None:
+                    self._take(from_json(data))
+        # Last: whatever gap came before the events above is then known too.
+        for line in self._recorder.read():
+            self._take_sign(json.loads(line))
+        self._check_alive()
+        return self.records[start:]
+
+    def state(self) -> State:
+        """Everything as far as it is known now. Kinds may be some 0.2 s apart, `History.at` is
+        exact. The same object until something changes."""
+        if self._state is None:
+            self._state = State(
+                self._objects.values(), revision=self.revision, at=self.last_event_at
+            )
+        return self._state
+
+    @property
+    def heartbeat(self) -> Heartbeat | None:
+        """The last sign of life of the recorder."""
+        return self._heartbeat
+
+    def kinds(self) -> set[tuple[str, str]]:
+        """(kind, group) of everything ever seen in the namespace."""
+        return set(self._events)
+
+    def recorded_at(self, kind: str, group: str, revision: int) -> dict[str, int]:
+        """uid → revision of the namespace's objects of a kind as they stood at that revision, as
+        far as it is known."""
+        standing: dict[str, int] = {}
+        for event in self._events.get((kind, group), ()):
+            if event.revision > revision:
+                continue
+            if event.type is EventType.DELETED:
+                standing.pop(event.obj.uid, None)
+            else:
+                standing[event.obj.uid] = event.revision
+        return standing
+
+    def writes_since(self, at: float) -> list[Write]:
+        """Writes that were answered after that time, as far as the audit log is known."""
+        return [record for record in self.records if isinstance(record, Write) and record.at > at]
+
+    def catch_up(self, until: float, *, within: float | None = None) -> None:
+        """Poll until the audit log is known up to `until` (seconds since the epoch). Raises
+        InfraError if that takes longer than `within` seconds (the recorder's lag by default)."""
+        limit = self._lag if within is None else within
+        end = time.monotonic() + limit
+        self.poll()
+        while self._heartbeat is None or self._heartbeat.at < until:
+            if time.monotonic() > end:
+                raise InfraError(
+                    f"the recorder is more than {limit:g} s behind; is the CPU starved?"
+                )
+            time.sleep(_POLL_SECONDS)
+            self.poll()
+
+    def history(self, header: Header, extra: Iterable[Record] = ()) -> History:
+        """All of it, with what the suite itself journalled."""
+        return History([header, *self.records, *extra])
+
+    def close(self) -> None:
+        """Close the files."""
+        for reader in (self._own, *self._others, self._recorder):
+            reader.close()
+
+    def _take(self, record: Record) -> None:
+        self.records.append(record)
+        if not isinstance(record, Event):
+            return
+        obj = record.obj
+        self.revision = max(self.revision, record.revision)
+        if obj.namespace == self.namespace:
+            self._events[obj.kind, obj.group].append(record)
+            self.last_event_at = max(self.last_event_at, record.at)
+        # Events of one object come in order; those of different kinds need none here.
+        if record.type is EventType.DELETED:
+            self._objects.pop(obj.uid, None)
+        else:
+            self._objects[obj.uid] = obj
+        self._state = None
+
+    def _take_sign(self, data: Mapping[str, Any]) -> None:
+        if data["record"] == "heartbeat":
+            self._heartbeat = Heartbeat.from_data(data)
+        elif data["record"] == Gap.record and data["at"] >= self.since:
+            self.records.append(from_json(data))
+
+    def _check_alive(self) -> None:
+        if not self._lost:
+            beat = self._heartbeat
+            seen = beat.at if beat is not None else self.since
+            if beat is not None and beat.stopped:
+                self._lost = "the recorder was stopped before the case ended"
+            elif time.time() - seen > self._lag:
+                self._lost = (
+                    f"the recorder showed no sign of life for {time.time() - seen:.1f} s, "
+                    f"expected one within {self._lag:g} s; it is dead or starved"
+                )
+            else:
+                return
+            self.records.append(Gap(at=time.time(), reason=self._lost))
+        raise InfraError(self._lost)

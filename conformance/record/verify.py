@@ -1,0 +1,114 @@
+"""At a verdict moment: does the record equal what the API server lists?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.kube import Api, Resource
+from conformance.model.bounds import Bounds
+from conformance.model.errors import InfraError
+from conformance.model.kinds import UNRECORDED
+from conformance.record.tail import Tail
+
+_POLL_SECONDS = 0.02
+_AT_ONCE = 16
+
+# Kinds that no verdict rests on: kind → reason.
+UNVERIFIED: dict[str, str] = {
+    **UNRECORDED,
+    "Event": "evidence only; it has no watch cache, so that its lists are dear",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    resource: Resource
+    revision: int
+    objects: Mapping[str, Mapping[str, Any]]
+    """uid → metadata."""
+
+    def difference(self, recorded: Mapping[str, int]) -> str:
+        """One sentence that names the first object that differs; empty if all is equal."""
+        kind, at = self.resource.kind, f"at revision {self.revision}"
+        for uid, meta in self.objects.items():
+            listed = int(meta["resourceVersion"])
+            if uid not in recorded:
+                return f"{kind} {meta['name']} is listed {at} but not in the record"
+            if recorded[uid] != listed:
+                return (
+                    f"{kind} {meta['name']} is listed {at} with resourceVersion {listed}, "
+                    f"the record has {recorded[uid]}"
+                )
+        for uid in recorded.keys() - self.objects.keys():
+            return f"{kind} with uid {uid} is in the record {at} but not listed"
+        return ""
+
+
+def verify(
+    api: Api,
+    tail: Tail,
+    namespace: str,
+    resources: Iterable[Resource],
+    within: float = Bounds().recorder_lag,
+) -> tuple[dict[str, int], dict[str, str]]:
+    """(verified: kind → revision of its list, disagreed: kind → what differs).
+
+    Lists the metadata of each kind once: of the given resources, and of every kind ever seen in the
+    namespace. The record as of the list's revision must hold the same objects in the same versions;
+    it may take `within` seconds to get there. Raises InfraError if the recorder is dead or a list
+    fails.
+    """
+    tail.poll()
+    chosen = {(resource.kind, resource.group): resource for resource in resources}
+    for kind, group in tail.kinds() - chosen.keys():
+        if kind not in UNVERIFIED:
+            chosen[kind, group] = _resource(api, kind, group)
+    relevant = [r for r in chosen.values() if r.namespaced and r.kind not in UNVERIFIED]
+    # All at once: a list of a kind at rest waits 0.1 s and more until the API server's cache of it
+    # has caught up with the writes to others (one after another took 3 s with 12 busy cases).
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+        pending = list(pool.map(lambda resource: _list(api, resource, namespace), relevant))
+    verified: dict[str, int] = {}
+    differences: dict[str, str] = {}
+    end = time.monotonic() + within
+    while pending:
+        tail.poll()
+        late = time.monotonic() > end
+        waiting = []
+        for listed in pending:
+            kind, group = listed.resource.kind, listed.resource.group
+            difference = listed.difference(tail.recorded_at(kind, group, listed.revision))
+            if not difference:
+                verified[kind] = min(listed.revision, verified.get(kind, listed.revision))
+            elif late:
+                differences[kind] = f"{difference}, {within:g} s later{_watch_down(tail, kind)}"
+            else:
+                waiting.append(listed)
+        pending = waiting
+        if pending:
+            time.sleep(_POLL_SECONDS)
+    for kind in differences:
+        verified.pop(kind, None)
+    return verified, differences
+
+
+def _resource(api: Api, kind: str, group: str) -> Resource:
+    try:
+        return api.resource_for(kind, group)
+    except InfraError as error:
+        raise InfraError(f"{kind} was recorded but can no longer be verified: {error}") from error
+
+
+def _list(api: Api, resource: Resource, namespace: str) -> _Listed:
+    items, revision = api.metadata_list(resource, namespace)
+    objects = {str(item["metadata"]["uid"]): item["metadata"] for item in items}
+    return _Listed(resource, revision, objects)
+
+
+def _watch_down(tail: Tail, kind: str) -> str:
+    down = tail.heartbeat.down if tail.heartbeat is not None else ()
+    return "; its watch is down" if kind in down else ""

@@ -1,0 +1,257 @@
+"""One kind, recorded: list, watch from that version, for ever; gap marks where it cannot be."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from conformance.history.records import EventType, Gap
+from conformance.kube import (
+    Api,
+    NotServedError,
+    Resource,
+    WatchExpiredError,
+    WatchSilentError,
+    WatchTimeouts,
+)
+from conformance.model.errors import InfraError
+from conformance.record.sink import Sink
+
+_BACKOFF = (0.1, 0.2, 0.5, 1.0, 2.0)
+_TRIES_FIRST_LIST = 5
+_TOLERATED_SECONDS = 1.0
+"""A broken watch that is open again this soon lost nothing and hardly delayed anything."""
+_SETTLED_SECONDS = 30.0
+
+# Kinds that get no bookmarks: the API server keeps no watch cache for them. Their watch is ended by
+# the server before it looks silent, and goes on from a revision that others have long passed.
+NO_BOOKMARKS = {"events"}
+_NO_BOOKMARK_TIMEOUTS = WatchTimeouts(server=45.0)
+
+OnEvent = Callable[[EventType, dict[str, Any]], None]
+
+
+class Clock:
+    """The highest revision that any kind has shown. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._past: deque[tuple[float, int]] = deque()
+        self.revision = 0
+
+    def saw(self, revision: int) -> None:
+        """Some kind's event, bookmark or list had this revision."""
+        with self._lock:
+            self.revision = max(self.revision, revision)
+
+    def tick(self) -> None:
+        """Remember where the clock stands now."""
+        now = time.monotonic()
+        with self._lock:
+            self._past.append((now, self.revision))
+            while len(self._past) > 1 and self._past[1][0] <= now - _SETTLED_SECONDS:
+                self._past.popleft()
+
+    def settled(self) -> int:
+        """A revision known for at least 30 s; a watch that is alive has delivered everything up to
+        it (kinds were seen at most 0.21 s apart). 0 if the clock is younger."""
+        with self._lock:
+            at, revision = self._past[0] if self._past else (time.monotonic(), 0)
+        return revision if at <= time.monotonic() - _SETTLED_SECONDS else 0
+
+
+class Watcher(threading.Thread):
+    """Records one kind until `stop()`. `late_reason` is set for a kind that appeared while the
+    recorder ran: it then starts with a gap mark.
+
+    `listed` is set after the first list; `failed` says why it ended, which nothing else can heal.
+    """
+
+    def __init__(
+        self,
+        *,
+        api: Api,
+        resource: Resource,
+        sink: Sink,
+        clock: Clock,
+        timeouts: WatchTimeouts | None = None,
+        late_reason: str = "",
+        on_event: OnEvent | None = None,
+    ) -> None:
+        super().__init__(name=f"watch {resource}", daemon=True)
+        self.resource = resource
+        """May be set to another version of the same kind; used from the next connection on."""
+        self.listed = threading.Event()
+        self.failed: str = ""
+        self.list_revision = 0
+        self.open = False
+        """The watch stands right now."""
+        self._api, self._sink, self._clock = api, sink, clock
+        self._timeouts = timeouts or (
+            _NO_BOOKMARK_TIMEOUTS if resource.plural in NO_BOOKMARKS else WatchTimeouts()
+        )
+        self._on_event = on_event
+        self._gap_reason = late_reason
+        self._late = bool(late_reason)
+        self._must_list = True
+        self._failures = 0
+        self._broken_at = 0.0
+        self._revision = clock.revision
+        self._bookmarked = False
+        # uid → (revision, namespace, last state as written): a re-list must tell what has vanished.
+        self._known: dict[str, tuple[int, str, str]] = {}
+        self._halt = threading.Event()
+        self._retired = threading.Event()
+
+    def stop(self) -> None:
+        """End at the next event or reconnection; the thread is a daemon and needs no join."""
+        self._halt.set()
+
+    def retire(self) -> None:
+        """The kind is being removed: end once it is no longer served."""
+        self._retired.set()
+
+    def run(self) -> None:
+        """List and watch until stopped."""
+        while not self._halt.is_set():
+            try:
+                if self._must_list:
+                    self._list()
+                self._watch()
+            except (WatchExpiredError, WatchSilentError) as error:
+                self._gap_reason, self._must_list = str(error), True
+            except NotServedError as error:
+                if self._retired.is_set():
+                    self._vanish_all()
+                    return
+                self._pause(str(error))
+            except InfraError as error:
+                self._pause(str(error))
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                self._gap_reason = f"an event of {self.resource} could not be read: {error!r}"
+                self._must_list = True
+                self._pause(self._gap_reason)
+            except OSError as error:
+                self._give_up(f"the record cannot be written: {error}")
+            finally:
+                self.open = False
+
+    def _watch(self) -> None:
+        """Until the server ends the watch in an orderly way."""
+        stream = self._api.watch(
+            self.resource, self._revision, timeouts=self._timeouts, on_open=self._opened
+        )
+        for type_, obj in stream:
+            self._take(type_, obj)
+            if self._halt.is_set():
+                return
+        if not self._bookmarked:
+            self._revision = max(self._revision, self._clock.settled())
+
+    def _opened(self) -> None:
+        """The watch goes on from where it broke: no event is lost, but their times are late."""
+        self.open, self._failures = True, 0
+        broken_at, self._broken_at = self._broken_at, 0.0
+        now = time.time()
+        if broken_at and now - broken_at > _TOLERATED_SECONDS:
+            reason = f"the watch of {self.resource} was broken for {now - broken_at:.1f} s"
+            self._gap(reason, now, self._clock.revision)
+
+    def _pause(self, reason: str) -> None:
+        """Before another try, each time longer; the first list must come at last."""
+        self._broken_at = self._broken_at or time.time()
+        if not self.listed.is_set() and not self._late and self._failures >= _TRIES_FIRST_LIST:
+            self._give_up(reason)
+        self._halt.wait(_BACKOFF[min(self._failures, len(_BACKOFF) - 1)])
+        self._failures += 1
+
+    def _give_up(self, reason: str) -> None:
+        self.failed = reason
+        self.listed.set()
+        self._halt.set()
+
+    def _list(self) -> None:
+        answer = self._api.request("GET", self.resource.path(), timeout=60.0)
+        if answer.code == 404:
+            raise NotServedError(f"{self.resource} is not served")
+        if not answer.ok:
+            raise InfraError(f"{self.resource} cannot be listed: {answer.code} {answer.message}")
+        now, body = time.time(), answer.body
+        revision = int(body["metadata"]["resourceVersion"])
+        if self._gap_reason:
+            self._gap(self._gap_reason, now, revision)
+        present: set[str] = set()
+        # Items of a typed list come without kind and version.
+        head = {"apiVersion": self.resource.api_version, "kind": self.resource.kind}
+        for item in body.get("items") or ():
+            present.add(str(item["metadata"]["uid"]))
+            self._record(EventType.LISTED, {**head, **item}, now)
+        for uid in self._known.keys() - present:
+            self._vanish(uid, revision, now)
+        self.list_revision = self._revision = revision
+        self._must_list, self._broken_at = False, 0.0
+        self._clock.saw(revision)
+        if not self.listed.is_set():
+            self._sink.recording(str(self.resource), now)
+        self.listed.set()
+
+    def _take(self, type_: str, obj: dict[str, Any]) -> None:
+        now = time.time()
+        revision = int(obj["metadata"]["resourceVersion"])
+        if type_ == "BOOKMARK":
+            self._bookmarked = True
+        else:
+            self._record(EventType(type_), obj, now)
+        self._revision = max(self._revision, revision)
+        self._clock.saw(revision)
+
+    def _record(self, type_: EventType, obj: dict[str, Any], now: float) -> None:
+        meta = obj["metadata"]
+        uid, revision = str(meta["uid"]), int(meta["resourceVersion"])
+        if uid in self._known and self._known[uid][0] >= revision:
+            return  # Seen already: the watch went on from a revision before it.
+        namespace = str(meta.get("namespace") or "")
+        encoded = self._sink.encode(obj)
+        if type_ is EventType.DELETED:
+            self._known.pop(uid, None)
+        else:
+            self._known[uid] = (revision, namespace, encoded)
+        self._sink.event(
+            type_=type_, revision=revision, at=now, namespace=namespace, encoded=encoded
+        )
+        if self._on_event is not None:
+            self._on_event(type_, obj)
+
+    def _vanish(self, uid: str, revision: int, now: float) -> None:
+        """Gone without an event: deleted at some revision up to this one, within a gap mark."""
+        _, namespace, encoded = self._known.pop(uid)
+        self._sink.event(
+            type_=EventType.DELETED,
+            revision=revision,
+            at=now,
+            namespace=namespace,
+            encoded=encoded,
+        )
+
+    def _vanish_all(self) -> None:
+        if not self._known:
+            return
+        now, revision = time.time(), self._clock.revision
+        self._gap(f"{self.resource} was removed together with its objects", now, revision)
+        for uid in list(self._known):
+            self._vanish(uid, revision, now)
+
+    def _gap(self, reason: str, now: float, revision: int) -> None:
+        self._sink.gap(
+            Gap(
+                at=now,
+                reason=reason,
+                kind=self.resource.kind,
+                from_revision=self._revision,
+                to_revision=revision,
+            )
+        )
+        self._gap_reason = ""

@@ -1,0 +1,1 @@
+"""What a run leaves behind: the ConformanceReport, the terminal's table, Allure, JUnit."""

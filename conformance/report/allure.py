@@ -1,0 +1,234 @@
+"""Into Allure: labels, a step a transition, a step a checker, attachments.
+
+The only module that imports allure; every call is a no-op without `--alluredir`.
+`allure_case` is called once from inside a pytest test (its call phase), before Violation or
+InfraError is raised: an AssertionError is counted as failed (the product), any other as broken.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import allure
+import allure_commons
+
+from conformance.evidence import timeline_svg
+from conformance.evidence.explain import Explanation, Section
+from conformance.evidence.timeline import describe_step
+from conformance.history.history import History
+from conformance.history.records import Moment, Step
+from conformance.model.errors import InfraError, Violation
+from conformance.model.verdict import Outcome, Verdict
+
+if TYPE_CHECKING:
+    from conformance.checkers.base import CheckResult
+    from conformance.checkers.judge import Judgement
+
+# allure ships without annotations.
+_dynamic: Any = allure.dynamic
+_attach: Any = allure.attach
+_types: Any = allure.attachment_type
+
+EPIC = "DGD operator conformance"
+KNOWN_MARK = "known failure"
+"""Reason with which an expected failure is skipped or xfailed; its category is found by it."""
+
+# The first part of a feature's name → how bad it is when it fails; anything else is normal.
+_SEVERITIES = {
+    "add": "critical",
+    "remove": "critical",
+    "count": "critical",
+    "delete": "critical",
+    "component": "critical",
+    "idle": "minor",
+}
+_PLAIN = (
+    ("before.txt", "Tables before"),
+    ("after.txt", "Tables after"),
+    ("timeline.txt", "Timeline"),
+    ("objects.diff", "What changed"),
+    ("operator.log", "Operator log"),
+    ("reproduce.sh", "Again by hand"),
+)
+_NO_OUTCOME = {Outcome.FAILED: Violation, Outcome.INCONCLUSIVE: InfraError}
+
+
+def active() -> bool:
+    """True if a results folder was asked for, so that rendering is worth its time."""
+    return _listener() is not None
+
+
+def allure_case(history: History, judgement: Judgement, explanation: Explanation) -> None:
+    """Describe a judged case in the Allure result of the running test."""
+    if not active():
+        return
+    header = history.header
+    _dynamic.epic(EPIC)
+    _dynamic.feature(header.feature)
+    _dynamic.story(header.title or header.case)
+    _dynamic.title(header.case)
+    _dynamic.description(explanation.sentence)
+    _dynamic.severity(_severity(header.feature))
+    _dynamic.label("operator", header.operator)
+    _dynamic.tag(str(judgement.verdict))
+    # historyId hashes parameter values without their names, so there is exactly one string for the
+    # case and one for the operator; what differs in each run is excluded (allure-python#778).
+    _dynamic.parameter("case", header.case)
+    _dynamic.parameter("operator", header.operator)
+    _dynamic.parameter("namespace", header.namespace, excluded=True)
+    for step in history.steps:
+        _transition(history, step, judgement.outcomes.get(step.name))
+    for result in judgement.results:
+        _checker(result)
+    _attachments(history, explanation)
+
+
+def _severity(feature: str) -> str:
+    for name in (feature, feature.partition("-")[0]):
+        if name in _SEVERITIES:
+            return _SEVERITIES[name]
+    return "normal"
+
+
+def _transition(history: History, step: Step, outcome: Outcome | None) -> None:
+    moment = next((m for m in history.moments if step.name in m.steps), None)
+    title = describe_step(step) + (f" → {outcome}" if outcome else "")
+    if moment is not None and moment.reached_at is not None:
+        took = max(0.0, moment.reached_at - step.answered_at)
+        title += f", matched after {took:.1f} s, held {moment.hold:g} s"
+    problem = _NO_OUTCOME.get(outcome) if outcome and step.judged else None
+    _step(
+        title,
+        started=step.sent_at,
+        stopped=moment.at if moment else step.answered_at,
+        error=problem(f"{step.name} ended as {outcome}") if problem else None,
+        children=_times(step, moment),
+    )
+
+
+def _times(step: Step, moment: Moment | None) -> list[tuple[str, float, float]]:
+    spans = [("request", step.sent_at, step.answered_at)]
+    if moment is None:
+        return spans
+    if moment.reached_at is None:
+        spans.append((f"waited, of {moment.deadline:g} s", step.answered_at, moment.at))
+    else:
+        reached = max(moment.reached_at, step.answered_at)
+        spans.append((f"until it matched, of {moment.deadline:g} s", step.answered_at, reached))
+        spans.append((f"hold, {moment.hold:g} s", reached, moment.at))
+    return spans
+
+
+def _checker(result: CheckResult) -> None:
+    gating = [finding for finding in result.findings if finding.gates]
+    name = f"checker {result.checker}"
+    error: Exception | None = None
+    if any(finding.verdict is Verdict.VIOLATES for finding in gating):
+        error = Violation("\n".join(finding.message for finding in gating))
+    elif gating:
+        error = InfraError("\n".join(finding.message for finding in gating))
+    word = result.verdict or "does not apply"
+    reported = [f.message for f in result.findings if not f.gates]
+    _step(f"{name}: {word}", error=error, children=[(text, 0.0, 0.0) for text in reported])
+
+
+def _step(
+    title: str,
+    *,
+    started: float = 0.0,
+    stopped: float = 0.0,
+    error: Exception | None = None,
+    children: list[tuple[str, float, float]] | None = None,
+) -> None:
+    """One Allure step with the times of the history (seconds since the epoch; 0: the real ones)."""
+    context = allure.step(title)
+    item = None
+    # The error only gives the step its status; the case raises its own once, at the end.
+    with suppress(Violation, InfraError), context:
+        item = _item(context)
+        for text, child_start, child_stop in children or ():
+            _step(text, started=child_start, stopped=child_stop)
+        if error is not None:
+            raise error
+    if item is not None and started:
+        item.start, item.stop = int(started * 1000), int(stopped * 1000)
+
+
+def _listener() -> Any:
+    for plugin in allure_commons.plugin_manager.get_plugins():
+        if hasattr(plugin, "allure_logger") and hasattr(plugin, "start_step"):
+            return plugin
+    return None
+
+
+def _item(context: Any) -> Any:
+    # allure.step takes the clock's time only; the judgement comes after the deed, so the step's own
+    # record is given the recorded times. Without this access a step shows the time of rendering.
+    logger = getattr(_listener(), "allure_logger", None)
+    return logger.get_item(context.uuid) if logger is not None else None
+
+
+def _attachments(history: History, explanation: Explanation) -> None:
+    sections: dict[str, Section] = {section.name: section for section in explanation.sections}
+    svg = timeline_svg.render(history, explanation.findings)
+    _attach(svg, "Timeline (drawn)", _types.SVG)
+    for name, title in _PLAIN:
+        section = sections.get(name)
+        if section is not None and section.text:
+            _attach(section.text, title, _types.TEXT)
+    path = Path(explanation.history_path) if explanation.history_path else None
+    if path is not None and path.is_file():
+        _attach.file(str(path), f"History ({path.name})", extension="jsonl.zst")
+
+
+def write_run_files(
+    results: Path,
+    *,
+    environment: Mapping[str, str],
+    executor: Mapping[str, str] | None = None,
+) -> None:
+    """Write environment.properties, categories.json and, if given, executor.json into an Allure
+    results folder; allure-pytest writes none of them. For the controller alone, at the end.
+    Raises OSError."""
+    results.mkdir(parents=True, exist_ok=True)
+    lines = [f"{_escaped(key, key=True)}={_escaped(value)}" for key, value in environment.items()]
+    (results / "environment.properties").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (results / "categories.json").write_text(json.dumps(CATEGORIES, indent=2) + "\n")
+    if executor:
+        text = json.dumps(dict(executor), indent=2, ensure_ascii=False)
+        (results / "executor.json").write_text(text + "\n", encoding="utf-8")
+
+
+# The first that matches wins in Allure 3, so the narrowest comes first.
+CATEGORIES: list[dict[str, Any]] = [
+    {
+        "name": "Known failure",
+        "description": "Admitted in the operator's profile with a link; the report is partial.",
+        "matchedStatuses": ["skipped"],
+        "messageRegex": f"(?s).*{KNOWN_MARK}.*",
+    },
+    {
+        "name": "Operator violates",
+        "description": "The recorded history proves that the operator is wrong.",
+        "matchedStatuses": ["failed"],
+    },
+    {
+        "name": "Could not tell",
+        "description": "The suite or the platform under it failed: nothing is proven either way.",
+        "matchedStatuses": ["broken"],
+    },
+]
+
+
+def _escaped(text: str, *, key: bool = False) -> str:
+    """As java.util.Properties reads it: UTF-8, backslash and line ends escaped, in keys also
+    spaces, `=` and `:`."""
+    text = str(text).replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    if key:
+        for special in " =:#!":
+            text = text.replace(special, f"\\{special}")
+    return text

@@ -1,0 +1,145 @@
+"""Stored histories judged again, without a cluster, and compared with the verdicts of their run."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conformance.checkers.judge import Judgement, judge
+from conformance.history import store
+from conformance.history.history import History
+from conformance.model.errors import ConformanceError
+from conformance.model.verdict import Verdict
+from conformance.report import collect, files
+from conformance.report.build import case_result
+from conformance.report.model import CaseResult
+from conformance.report.terminal import verdict_table
+
+PATTERN = "*.jsonl.zst"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recheck:
+    """One stored history, judged again. `problem` says why it could not be judged or compared."""
+
+    path: str
+    case: str = ""
+    operator: str = ""
+    now: CaseResult | None = None
+    stored: CaseResult | None = None
+    problem: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """True if verdict, or any gating finding, is not that of the run."""
+        if self.now is None or self.stored is None:
+            return False
+        return self.now.verdict is not self.stored.verdict or bool(self.difference)
+
+    @property
+    def same(self) -> bool:
+        """True if it was judged, compared, and found equal."""
+        return self.now is not None and self.stored is not None and not self.differs
+
+    @property
+    def difference(self) -> list[str]:
+        """Gating findings that only one of the two judgements has."""
+        if self.now is None or self.stored is None:
+            return []
+        now, stored = _gating(self.now), _gating(self.stored)
+        return [f"only now: {text}" for text in sorted(now - stored)] + [
+            f"only in the run: {text}" for text in sorted(stored - now)
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for `--json`."""
+        data = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.name not in ("now", "stored")
+        }
+        data["verdict"] = str(self.now.verdict) if self.now else None
+        data["stored_verdict"] = str(self.stored.verdict) if self.stored else None
+        data["same"] = self.same
+        data["difference"] = self.difference
+        return data
+
+
+def _gating(case: CaseResult) -> set[str]:
+    return {
+        f"{f.checker} {f.verdict} {f.subject}"
+        for f in case.findings
+        if f.verdict is not Verdict.CONFORMS
+    }
+
+
+def recheck(folder: Path) -> list[Recheck]:
+    """Judge every stored history under a folder (or the one file given), in order of path."""
+    if folder.is_file():
+        found, results = [folder], folder.parent.parent
+    else:
+        found, results = sorted(folder.rglob(PATTERN)), folder
+    stored = _stored(results)
+    return [_one(path, results, stored) for path in found]
+
+
+def _stored(results: Path) -> dict[tuple[str, str], CaseResult]:
+    """The run's own results by operator and case: its files of cases, else its reports."""
+    cases = collect.read_cases(results)
+    if not cases:
+        for path in sorted(results.glob(f"{files.STEM}*.json")):
+            cases += files.read(path).cases
+    return {(case.operator, case.id): case for case in cases}
+
+
+def _one(path: Path, results: Path, stored: dict[tuple[str, str], CaseResult]) -> Recheck:
+    name = path.relative_to(results).as_posix() if path.is_relative_to(results) else str(path)
+    try:
+        history: History = store.read(path)
+        judgement: Judgement = judge(history)
+    except (ConformanceError, OSError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        return Recheck(path=name, problem=f"{name} cannot be judged: {reason}")
+    header = history.header
+    before = stored.get((header.operator, header.case))
+    now = case_result(
+        history,
+        judgement,
+        duration=before.duration if before else 0.0,
+        error=before.error if before else "",
+    )
+    problem = "" if before else f"case {header.case} has no stored verdict to compare with"
+    return Recheck(
+        path=name,
+        case=header.case,
+        operator=header.operator,
+        now=now,
+        stored=before,
+        problem=problem,
+    )
+
+
+def render(checks: Iterable[Recheck], *, width: int = 100, color: bool = False) -> str:
+    """The verdict table, then what differs, then one line that counts."""
+    listed = list(checks)
+    if not listed:
+        return f"no stored history ({PATTERN}) found, so nothing was judged"
+    judged = [check.now for check in listed if check.now is not None]
+    parts = [verdict_table(judged, width=width, color=color)] if judged else []
+    lines = []
+    for check in listed:
+        if check.differs and check.now and check.stored:
+            lines.append(
+                f"differs  {check.case}: {check.stored.verdict} in the run, {check.now.verdict} now"
+            )
+            lines += [f"    {text}" for text in check.difference]
+        elif check.problem:
+            lines.append(f"no verdict to compare  {check.problem}")
+    if lines:
+        parts.append("\n".join(lines))
+    same = sum(check.same for check in listed)
+    parts.append(f"{same} of {len(listed)} histories give the verdict of their run")
+    return "\n\n".join(parts)

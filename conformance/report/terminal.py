@@ -1,0 +1,188 @@
+"""What the terminal shows: the progress of a wait, and the table at the end of a run."""
+
+from __future__ import annotations
+
+import io
+import shlex
+import statistics as numbers
+from collections.abc import Iterable, Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from conformance.model.verdict import Outcome, Verdict
+from conformance.report.model import CaseResult, ConformanceReport, NotRun, Summary
+
+_OUTCOMES = (
+    Outcome.RECONCILED,
+    Outcome.REFUSED,
+    Outcome.BLOCKED,
+    Outcome.FAILED,
+    Outcome.INCONCLUSIVE,
+    Outcome.NOT_APPLICABLE,
+)
+_STYLES = {
+    "conforms": "green",
+    "known": "yellow",
+    "partial": "yellow",
+    "unknown": "magenta",
+    "violates": "bold red",
+}
+_NOT_RUN = "not run"
+_MOST_FAILURES = 20
+
+
+def waiting(what: str, elapsed: float, bound: float) -> str:
+    """`worker: LWS size 2→3, 1.2 s of 30 s`: what is waited for, and of which bound (seconds)."""
+    return f"{what}, {elapsed:.1f} s of {bound:g} s"
+
+
+def verdict_table(cases: Iterable[CaseResult], *, width: int = 100, color: bool = False) -> str:
+    """Feature × outcome with counts, times and the verdict of each feature; a last line of totals.
+
+    Outcomes that nothing ended as are left out; where a column each is too wide, they share one.
+    Times are seconds from the start of a case to its judgement. Without `color` the text holds no
+    escape sequence.
+    """
+    listed = list(cases)
+    console = Console(
+        file=io.StringIO(),
+        width=width,
+        force_terminal=color,
+        no_color=not color,
+        color_system="standard" if color else None,
+        highlight=False,
+        legacy_windows=False,
+    )
+    table = _table(listed, narrow=False)
+    if console.measure(table, options=console.options.update(width=10_000)).maximum > width:
+        table = _table(listed, narrow=True)
+    with console.capture() as capture:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in capture.get().strip("\n").splitlines())
+
+
+def _table(cases: Sequence[CaseResult], *, narrow: bool) -> Table:
+    words = [str(o) for o in _OUTCOMES] + [_NOT_RUN]
+    outcomes = [word for word in words if any(_ended(case) == word for case in cases)]
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, show_footer=True)
+    table.add_column("feature", footer="all", no_wrap=True)
+    table.add_column("cases", justify="right", footer=str(len(cases)), no_wrap=True)
+    totals = [sum(_ended(case) == word for case in cases) for word in outcomes]
+    if narrow:
+        table.add_column("outcome", footer=_lines(totals, outcomes))
+    else:
+        for total, word in zip(totals, outcomes, strict=True):
+            table.add_column(word, justify="right", footer=_count(total), no_wrap=True)
+    median, slowest = _times(cases)
+    table.add_column("median", justify="right", footer=median, no_wrap=True)
+    table.add_column("slowest", justify="right", footer=slowest, no_wrap=True)
+    table.add_column("verdict", footer=_verdict(cases))
+    for feature in dict.fromkeys(case.feature for case in cases):
+        own = [case for case in cases if case.feature == feature]
+        counts = [sum(_ended(case) == word for case in own) for word in outcomes]
+        cells = [_lines(counts, outcomes)] if narrow else [_count(count) for count in counts]
+        table.add_row(feature, str(len(own)), *cells, *_times(own), _verdict(own))
+    return table
+
+
+def _ended(case: CaseResult) -> str:
+    return _NOT_RUN if case.not_run is not None else str(case.outcome or "")
+
+
+def _lines(counts: Sequence[int], words: Sequence[str]) -> str:
+    return "\n".join(f"{n} {word}" for n, word in zip(counts, words, strict=True) if n)
+
+
+def _count(number: int) -> str:
+    return str(number) if number else ""
+
+
+def _times(cases: Sequence[CaseResult]) -> tuple[str, str]:
+    durations = [case.duration for case in cases if case.not_run is None]
+    if not durations:
+        return "", ""
+    return f"{numbers.median(durations):.1f} s", f"{max(durations):.1f} s"
+
+
+def _word(case: CaseResult) -> str:
+    if case.not_run is not None:
+        return _NOT_RUN
+    if case.known:
+        return "known"
+    if case.unexpected_passes:
+        return "unexpected pass"
+    return str(case.verdict or Verdict.UNKNOWN)
+
+
+def _verdict(cases: Sequence[CaseResult]) -> Text:
+    """`conforms`, or how many cases are something else, a line each: `violates 2`."""
+    words = [_word(case) for case in cases]
+    order = ("violates", "unknown", "unexpected pass", "known")
+    bad = [(word, words.count(word)) for word in order if word in words]
+    if not bad:
+        word = "conforms" if "conforms" in words else _NOT_RUN
+        return Text(word, style=_STYLES.get(word, ""))
+    text = Text()
+    for index, (word, count) in enumerate(bad):
+        text.append("\n" if index else "")
+        text.append(f"{word} {count}", style=_STYLES.get(word, "yellow"))
+    return text
+
+
+def failures(cases: Iterable[CaseResult]) -> str:
+    """Each gating case with its first sentence; empty if there is none."""
+    gating = [case for case in cases if case.gates]
+    lines = []
+    for case in gating[:_MOST_FAILURES]:
+        lines += [f"{_word(case)}  {case.id}", f"    {case.sentence}"]
+    if len(gating) > _MOST_FAILURES:
+        lines.append(f"… and {len(gating) - _MOST_FAILURES} more; all are in report.yaml")
+    return "\n".join(lines)
+
+
+def conclusion(report: ConformanceReport) -> str:
+    """One line: the operator, the verdict, and why it is not better."""
+    counts = report.statistics
+    name = report.operator.name
+    if report.verdict is Summary.CONFORMS:
+        return f"{name} conforms: {counts.conforms} cases"
+    tallies = {
+        f"violate, of {counts.cases} cases": counts.violates,
+        "could not be judged": counts.unknown,
+        "known to fail, yet passed": counts.unexpected_passes,
+        "known to fail": counts.known_failures,
+    }
+    reasons = [f"{number} {what}" for what, number in tallies.items() if number]
+    if report.deviations:
+        changed = ", ".join(f"{k} {d.value:g} s" for k, d in report.deviations.items())
+        reasons.append(f"bounds changed: {changed}")
+    for why in NotRun:
+        number = sum(case.not_run is why and case.required for case in report.cases)
+        if number:
+            reasons.append(f"{number} required but {why}")
+    return f"{name}: {report.verdict} ({'; '.join(reasons) or 'nothing was judged'})"
+
+
+def next_line(report: ConformanceReport, *, results: str) -> str:
+    """The one command to run next."""
+    gating = [case for case in report.cases if case.gates]
+    if gating:
+        node = gating[0].node or gating[0].id
+        return f"pytest --operator={shlex.quote(report.operator.name)} {shlex.quote(node)}"
+    return f"python -m conformance report verify {shlex.quote(results)}"
+
+
+def summary(
+    report: ConformanceReport, *, results: str, width: int = 100, color: bool = False
+) -> str:
+    """All of it, as printed at the end of a run."""
+    parts = [
+        verdict_table(report.cases, width=width, color=color),
+        failures(report.cases),
+        conclusion(report),
+        f"next: {next_line(report, results=results)}",
+    ]
+    return "\n\n".join(part for part in parts[:2] if part) + "\n\n" + "\n".join(parts[2:])

@@ -1,0 +1,82 @@
+"""Targets that cannot be reached: the truth, told with a reason, and nothing that grows.
+
+No GPU limit or command: the old workload keeps serving. More nodes than exist, or a foreign object
+under the name: the new one stays unfulfilled. Never both. Gang objects already made are neither
+required nor orphans (design §10).
+"""
+
+from __future__ import annotations
+
+from conformance.model.verdict import CheckerName
+from conformance.rules.base import Mismatch
+from conformance.rules.coexistence import coexistence
+from conformance.rules.orphans import orphans
+from conformance.rules.rollout import rollout
+from conformance.rules.selectors import selectors
+from conformance.rules.size import size
+from conformance.rules.status import false_claims, ready_claim, reason_given, unready
+from conformance.rules.view import Part, View
+from conformance.rules.words import call, counted, subject
+
+
+def blocked(view: View) -> list[Mismatch]:
+    """What is wrong with the state although its target cannot be reached."""
+    unreached = {(row.graph, row.service) for row in (*size(view), *rollout(view))}
+    found = coexistence(view) + orphans(view)
+    for part in view.parts:
+        if (part.graph.name, part.name) in unreached:
+            found += _growth(part)
+    found += [row for row in selectors(view) if (row.graph, row.service) not in unreached]
+    found += _status(view, {graph for graph, _ in unreached})
+    # An entry for a service without a reached workload may speak of either shape.
+    found += [row for row in false_claims(view) if (row.graph, row.service) not in unreached]
+    return found
+
+
+def _growth(part: Part) -> list[Mismatch]:
+    """More living pods than either shape could want: something is made again and again."""
+    most = max(1, part.service.groups) * part.service.size
+    if len(part.live_pods) <= most:
+        return []
+    pods = part.live_pods
+    return [
+        Mismatch(
+            checker=CheckerName.SIZE,
+            subject=f"service/{part.name}",
+            message=f"service {part.name} cannot be reached and has {counted(len(pods), 'pod')}, "
+            f"at most {most} could be wanted",
+            graph=part.graph.name,
+            service=part.name,
+            objects=tuple(pod.uid for pod in pods),
+        )
+    ]
+
+
+def _status(view: View, unreached: set[str]) -> list[Mismatch]:
+    found = []
+    missing = {row.graph for row in unready(view) if not row.objects}
+    for root in view.roots.values():
+        claim, reason = ready_claim(root, view.profile), reason_given(root, view.profile)
+        if root.name in unreached and claim is True:
+            message = f"{call(root)} says Ready, and its target has not been reached"
+        elif root.name in unreached and claim is None:
+            message = f"{call(root)} says nothing of readiness, and its target has not been reached"
+        elif root.name in unreached and not reason:
+            message = f"{call(root)} is not Ready and gives no reason"
+        elif root.name not in unreached and claim is not True:
+            message = f"{call(root)} does not say Ready, and its target has been reached"
+        else:
+            continue
+        found.append(_row(subject(root), message, root.name, (root.uid,)))
+    found += [_row(f"DGD/{name}", f"DGD {name} does not exist", name, ()) for name in missing]
+    return found
+
+
+def _row(subject_: str, message: str, graph: str, objects: tuple[str, ...]) -> Mismatch:
+    return Mismatch(
+        checker=CheckerName.STATUS_TRUTH,
+        subject=subject_,
+        message=message,
+        graph=graph,
+        objects=objects,
+    )

@@ -1,0 +1,109 @@
+"""What one recorded event changed of an object: which act, which parts."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.history.records import Event, EventType
+from conformance.model.state import Obj
+
+
+class Part(enum.StrEnum):
+    """A part of an object that a write may change."""
+
+    SPEC = "spec"
+    """The spec; for kinds without one everything beside metadata and status (data, rules, ...)."""
+    LABELS = "labels"
+    ANNOTATIONS = "annotations"
+    OWNERS = "owners"
+    FINALIZERS = "finalizers"
+    STATUS = "status"
+
+
+class Act(enum.StrEnum):
+    """What a recorded change did to the object."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    DELETED = "deleted"
+    """Asked to go: deletionTimestamp set, or gone at once."""
+    GONE = "gone"
+    """The end of a deletion that was asked for earlier; no write of its own."""
+
+
+# Evidence and bookkeeping of the platform: recorded, never counted.
+EVIDENCE_KINDS = frozenset({"Event", "Endpoints", "EndpointSlice", "Lease", "ControllerRevision"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One recorded change of one object. `before` is None for a creation (or the first sight)."""
+
+    event: Event
+    before: Obj | None
+    act: Act
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def obj(self) -> Obj:
+        """The object as the change left it (for a deletion its last state)."""
+        return self.event.obj
+
+    @property
+    def at(self) -> float:
+        """When the recorder saw it, seconds since the epoch."""
+        return self.event.at
+
+    @property
+    def weighs(self) -> bool:
+        """True if this is more than a status: create, delete, spec, labels, annotations, owners or
+        finalizers."""
+        if self.act in (Act.CREATED, Act.DELETED):
+            return True
+        return self.act is Act.CHANGED and any(part is not Part.STATUS for part in self.parts)
+
+    def __str__(self) -> str:
+        obj = self.obj
+        if self.act is Act.CHANGED:
+            return f"{obj.kind} {obj.name} ({', '.join(self.parts)} changed)"
+        return f"{obj.kind} {obj.name} ({self.act})"
+
+
+def content(obj: Obj) -> Mapping[str, Any]:
+    """The spec; for kinds without one everything beside metadata and status."""
+    if "spec" in obj.raw:
+        return obj.spec
+    skipped = ("apiVersion", "kind", "metadata", "status")
+    return {key: value for key, value in obj.raw.items() if key not in skipped}
+
+
+def changed_parts(before: Obj, after: Obj) -> tuple[Part, ...]:
+    """The parts in which two states of one object differ; bookkeeping (versions, times) is none."""
+    pairs = (
+        (Part.SPEC, content(before), content(after)),
+        (Part.LABELS, before.labels, after.labels),
+        (Part.ANNOTATIONS, before.annotations, after.annotations),
+        (Part.OWNERS, before.owners, after.owners),
+        (Part.FINALIZERS, before.finalizers, after.finalizers),
+        (Part.STATUS, before.status, after.status),
+    )
+    return tuple(part for part, old, new in pairs if old != new)
+
+
+def change_of(event: Event, before: Obj | None) -> Change | None:
+    """What the event changed, given the object as it was known. None if nothing worth a word."""
+    obj = event.obj
+    if event.type is EventType.DELETED:
+        asked = before is not None and before.deleting
+        return Change(event=event, before=before, act=Act.GONE if asked else Act.DELETED)
+    if before is None:
+        # An object that was there when the recorder listed its kind was not created just now.
+        listed = event.type is not EventType.ADDED
+        return None if listed else Change(event=event, before=None, act=Act.CREATED)
+    parts = changed_parts(before, obj)
+    if obj.deleting and not before.deleting:
+        return Change(event=event, before=before, act=Act.DELETED, parts=parts)
+    return Change(event=event, before=before, act=Act.CHANGED, parts=parts) if parts else None

@@ -1,0 +1,46 @@
+"""Whether what is there has been seen by those who must act on it (`status.observedGeneration`)."""
+
+from __future__ import annotations
+
+from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
+from conformance.model.verdict import CheckerName
+from conformance.rules.base import Mismatch, Sight
+from conformance.rules.view import View
+from conformance.rules.words import call, subject
+
+# Kinds whose controllers act on spec and say so. Others have no observedGeneration, or none that
+# says anything of the graph.
+_KINDS = frozenset(
+    {GRAPH_KIND, COMPONENT_KIND, "Deployment", "LeaderWorkerSet", "StatefulSet", "ReplicaSet",
+     "PodCliqueSet", "DisaggregatedSet"}
+)  # fmt: skip
+
+
+def unobserved(sight: Sight) -> list[Mismatch]:
+    """Objects under the wanted graphs whose status speaks of an older generation. A kind, or an era
+    of an operator, without the field claims nothing."""
+    return unobserved_in(View(sight))
+
+
+def unobserved_in(view: View) -> list[Mismatch]:
+    """As `unobserved`, of a view that is already built."""
+    found = []
+    for obj in view.objects:
+        observed = obj.observed_generation
+        if obj.kind not in _KINDS or observed is None or observed >= obj.generation:
+            continue
+        if view.root_of(obj) is None:
+            continue
+        place = view.places[obj.uid]
+        found.append(
+            Mismatch(
+                checker=CheckerName.STATUS_TRUTH,
+                subject=subject(obj),
+                message=f"{call(obj)} has generation {obj.generation}, and its status speaks of "
+                f"generation {observed}",
+                graph=place.graph or place.component,
+                service=place.service,
+                objects=(obj.uid,),
+            )
+        )
+    return found

@@ -1,0 +1,144 @@
+"""Workloads of the right kind, groups, size, and pods Ready = groups x size."""
+
+from __future__ import annotations
+
+from conformance.model.kinds import DEPLOYMENT, LWS, Layer
+from conformance.model.state import Obj
+from conformance.model.verdict import CheckerName
+from conformance.rules.base import Mismatch
+from conformance.rules.view import Part, View
+from conformance.rules.words import call, counted, listed, subject
+from conformance.rules.workloads import (
+    groups_of,
+    most_workloads,
+    right,
+    size_of,
+    wanted_count,
+    wanted_kind,
+    wrong,
+)
+
+
+def size(view: View) -> list[Mismatch]:
+    """What is wrong with number and shape of each service's workloads and pods."""
+    found: list[Mismatch] = []
+    for part in view.parts:
+        if part.root is None:
+            continue
+        shape = _workloads(part, view)
+        found += shape or _pods(part, view)
+        found += _ending(part, view)
+    return found
+
+
+def _workloads(part: Part, view: View) -> list[Mismatch]:
+    profile, service = view.profile, part.service
+    good, bad = right(part, profile), wrong(part, profile)
+    kind = wanted_kind(service, profile)
+    if not good:
+        if bad:
+            message = f"service {part.name} is {call(bad[0])}, expected a {kind}"
+            return [_mismatch(part, bad, f"{message} of {_shape(part)}")]
+        if not service.groups:
+            return []
+        return [_mismatch(part, [], f"service {part.name} has no {kind}, expected {_shape(part)}")]
+    found = [
+        _mismatch(
+            part, [workload],
+            f"{call(workload)} of service {part.name} has size {size_of(workload)}, expected "
+            f"{service.size}",
+        )
+        for workload in good
+        if size_of(workload) != service.size
+    ]  # fmt: skip
+    # More workloads than the layout gives are coexistence, and their groups no second finding.
+    if len(good) > most_workloads(service, profile):
+        return found
+    count, groups = wanted_count(service, profile), sum(map(groups_of, good))
+    if len(good) < count:
+        names = listed(map(call, good))
+        message = f"service {part.name} has only {names}, expected {count} of kind {kind}"
+        found.append(_mismatch(part, good, message))
+    elif groups != service.groups:
+        message = f"{listed(map(call, good))} of service {part.name} asks for {groups} replicas"
+        found.append(_mismatch(part, good, f"{message}, expected {service.groups}"))
+    return found
+
+
+def _shape(part: Part) -> str:
+    groups, pods = part.service.groups, part.service.size
+    if part.service.multinode:
+        return f"{counted(groups, 'group')} of {counted(pods, 'pod')}"
+    return counted(groups, "pod")
+
+
+def _pods(part: Part, view: View) -> list[Mismatch]:
+    """Pods below workloads whose own spec is right."""
+    good = right(part, view.profile)
+    if len(good) > most_workloads(part.service, view.profile):
+        return []
+    uids = {workload.uid for workload in good}
+    pods = [p for p in part.live_pods if any(o.uid in uids for o in view.chain(p))]
+    wanted = part.service.groups * part.service.size
+    ready = sum(pod.ready for pod in pods)
+    found = []
+    if len(pods) > wanted:
+        # The workload asks for the right number, so the layer below it is wrong.
+        names = listed(call(pod) for pod in sorted(pods, key=lambda p: p.created)[: len(pods) - wanted])
+        message = f"service {part.name} has {counted(len(pods), 'pod')}, expected {wanted} ({names})"
+        found.append(_mismatch(part, good, message, blame=_below(good)))
+    elif ready < wanted:
+        message = f"service {part.name} has {ready} of {counted(wanted, 'pod')} Ready"
+        found.append(_mismatch(part, good, message))
+    found += [m for lws in good if lws.kind == LWS for m in _stateful_sets(lws, part, view)]
+    return found
+
+
+def _stateful_sets(lws: Obj, part: Part, view: View) -> list[Mismatch]:
+    """An LWS has one StatefulSet of leaders and, with more than one pod a group, one of workers a
+    group."""
+    most = 1 + (groups_of(lws) if size_of(lws) > 1 else 0)
+    below = [
+        obj
+        for obj in view.objects
+        if obj.kind == "StatefulSet" and any(owner.uid == lws.uid for owner in view.chain(obj))
+    ]
+    if len(below) <= most:
+        return []
+    message = (
+        f"{call(lws)} of service {part.name} is right and has {counted(len(below), 'StatefulSet')}, "
+        f"expected {most} ({listed(sorted(obj.name for obj in below))})"
+    )
+    return [_mismatch(part, [lws, *below], message, blame=Layer.LWS_CONTROLLER)]
+
+
+def _below(workloads: list[Obj]) -> Layer:
+    return Layer.PLATFORM if workloads[0].kind == DEPLOYMENT else Layer.LWS_CONTROLLER
+
+
+def _ending(part: Part, view: View) -> list[Mismatch]:
+    dying = [pod for pod in part.pods if pod.deleting]
+    if not dying:
+        return []
+    message = f"{listed(map(call, dying))} of service {part.name} is still ending"
+    return [_mismatch(part, dying, message, ending=True, blame=Layer.PLATFORM)]
+
+
+def _mismatch(
+    part: Part,
+    objects: list[Obj],
+    message: str,
+    *,
+    blame: Layer = Layer.OPERATOR,
+    ending: bool = False,
+) -> Mismatch:
+    return Mismatch(
+        checker=CheckerName.SIZE,
+        subject=subject(objects[0]) if objects else f"service/{part.name}",
+        message=message,
+        graph=part.graph.name,
+        service=part.name,
+        objects=tuple(obj.uid for obj in objects),
+        blame=blame,
+        ending=ending,
+    )

@@ -1,0 +1,255 @@
+"""What was written, by whom, and which writes count against rest (design §10, "A counted write").
+
+A counted write is a create, a delete, or a change of spec, labels, annotations, owners or
+finalizers by the operator. `WriteLog` grows record by record, so the driver can ask it ten times a
+second while a history still comes in; the checkers build one from the whole history (`log_of`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from conformance.history.history import History
+from conformance.history.records import Event, EventType, Header, Record, Write
+from conformance.history.writers import JOIN_WINDOW, layer_for, same_kind
+from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
+from conformance.model.kinds import PLATFORM_KINDS, POD_GROUP, WORKLOADS, Layer
+from conformance.model.state import Obj
+from conformance.rules.changes import EVIDENCE_KINDS, Act, Change, Part, change_of
+
+# Kinds whose spec and labels no platform controller ever changes (it writes their status, and the
+# Deployment controller its own annotations): a platform request near such a change did not make it.
+_SPEC_BY_OTHERS = frozenset(
+    {*WORKLOADS, POD_GROUP, GRAPH_KIND, COMPONENT_KIND, "Service", "ConfigMap", "ServiceAccount",
+     "Role", "RoleBinding"}
+)  # fmt: skip
+_DEPLOYMENT_CONTROLLER_PREFIX = "deployment.kubernetes.io/"
+_BELOW = frozenset({Layer.PLATFORM, Layer.LWS_CONTROLLER})
+# Default field managers (the first word of the user agent) of the platform's own programs.
+_PLATFORM_MANAGERS = frozenset({"kube-controller-manager", "kube-scheduler", "kubelet", "kwok"})
+# Events of one history may be this much out of order in time (s); a look back stops beyond it.
+_SLACK = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedWrite:
+    """A change that counts against rest. `writer` is OPERATOR, or UNKNOWN where it may be."""
+
+    change: Change
+    writer: Layer
+
+
+class WriteLog:
+    """Changes and requests of one namespace, in the order they were added.
+
+    `add` takes records one by one (those of no interest are ignored), at a cost that does not grow
+    with the history; the questions look only at the time asked about.
+    """
+
+    def __init__(self, header: Header) -> None:
+        self._header = header
+        self._known: dict[str, Obj] = {}
+        self._changes: list[Change] = []
+        self._created: dict[str, Change] = {}
+        self._requests: list[Write] = []
+        self._by_target: dict[tuple[str, str], list[Write]] = defaultdict(list)
+
+    def add(self, record: Record) -> None:
+        """Take one record in. Events of one object must come in their order."""
+        if isinstance(record, Write):
+            self._add_write(record)
+        elif isinstance(record, Event):
+            self._add_event(record)
+
+    def _add_write(self, write: Write) -> None:
+        if write.namespace != self._header.namespace or write.resource == "leases":
+            return
+        self._by_target[write.group, write.name].append(write)
+        if layer_for(self._header, write.user) is Layer.OPERATOR:
+            self._requests.append(write)
+
+    def _add_event(self, event: Event) -> None:
+        obj = event.obj
+        before = self._known.get(obj.uid)
+        gone = event.type is EventType.DELETED
+        if before is not None and obj.revision <= before.revision and not gone:
+            return
+        change = change_of(event, before)
+        if gone:
+            self._known.pop(obj.uid, None)
+        else:
+            self._known[obj.uid] = obj
+        if change is None or obj.namespace != self._header.namespace:
+            return
+        self._changes.append(change)
+        if change.act is Act.CREATED:
+            self._created[obj.uid] = change
+
+    def changes(self, start: float, end: float) -> list[Change]:
+        """Every change with `start` < time <= `end`, status and the platform's objects included."""
+        found: list[Change] = []
+        for change in reversed(self._changes):
+            if change.at < start - _SLACK:
+                break
+            if start < change.at <= end:
+                found.append(change)
+        return found[::-1]
+
+    def requests(self, start: float, end: float) -> list[Write]:
+        """The operator's mutating requests answered with `start` < time <= `end`, refused ones and
+        no-ops included. Only the audit log has them."""
+        found: list[Write] = []
+        for write in reversed(self._requests):
+            if write.at < start - _SLACK:
+                break
+            if start < write.at <= end:
+                found.append(write)
+        return found[::-1]
+
+    def counted(self, start: float, end: float) -> list[CountedWrite]:
+        """The counted writes with `start` < time <= `end`, oldest first.
+
+        What the log cannot ascribe is in it as UNKNOWN if it changed a graph, a component or a
+        direct child of one: it may have been the operator, so it proves no rest either.
+        """
+        found = []
+        for change in self.changes(start, end):
+            if not change.weighs or change.obj.kind in EVIDENCE_KINDS:
+                continue
+            writer = self.writer(change)
+            operators = writer is Layer.OPERATOR
+            if operators or (writer is Layer.UNKNOWN and is_operators_kind(change.obj)):
+                found.append(CountedWrite(change=change, writer=writer))
+        return found
+
+    @property
+    def operator_wrote(self) -> bool:
+        """True if the audit log has any request of the operator in this namespace at all."""
+        return bool(self._requests)
+
+    def creator(self, uid: str) -> Layer:
+        """Who created the object; unknown if its creation was not recorded."""
+        change = self._created.get(uid)
+        return Layer.UNKNOWN if change is None else self.writer(change)
+
+    def writer(self, change: Change) -> Layer:
+        """Whose request made the change; `unknown writer` if the evidence fits more than one."""
+        if _deployment_controllers(change):
+            return Layer.PLATFORM
+        if not self._header.audited:
+            return self._only({self._manager_layer(manager) for manager in _managers(change)})
+        found = self._candidates(change)
+        if change.act is Act.CHANGED and change.obj.kind in _SPEC_BY_OTHERS:
+            found = [w for w in found if w.subresource == "scale" or not self._excluded(w, change)]
+        layers = {layer_for(self._header, write.user) for write in found}
+        if len(layers) > 1:
+            managers = _managers(change)
+            narrowed = [w for w in found if w.agent.partition("/")[0] in managers]
+            layers = {layer_for(self._header, w.user) for w in narrowed} or layers
+        return self._only(layers)
+
+    def _excluded(self, write: Write, change: Change) -> bool:
+        by_others = Part.SPEC in change.parts or Part.LABELS in change.parts
+        return by_others and layer_for(self._header, write.user) in _BELOW
+
+    def _manager_layer(self, manager: str) -> Layer:
+        if manager in _PLATFORM_MANAGERS:
+            return Layer.PLATFORM
+        return layer_for(self._header, manager)
+
+    @staticmethod
+    def _only(layers: set[Layer]) -> Layer:
+        return next(iter(layers)) if len(layers) == 1 else Layer.UNKNOWN
+
+    def _candidates(self, change: Change) -> list[Write]:
+        obj = change.obj
+        verbs = _VERBS[change.act]
+        subresources = ("", "status") if change.parts == (Part.STATUS,) else ("", "scale")
+        for name in (obj.name, ""):
+            found = [
+                write
+                for write in self._by_target.get((obj.group, name), ())
+                if write.verb in verbs
+                and 200 <= write.code < 300
+                # A server-side apply or an update may create; only then is it answered 201.
+                and (change.act is not Act.CREATED or write.verb == "create" or write.code == 201)
+                and write.subresource in subresources
+                and same_kind(write.resource, obj.kind)
+                and write.received_at - JOIN_WINDOW <= change.at <= write.at + JOIN_WINDOW
+            ]
+            if found:
+                return found
+        return []
+
+
+_VERBS = {
+    Act.CREATED: ("create", "patch", "update"),
+    Act.CHANGED: ("update", "patch"),
+    Act.DELETED: ("delete", "deletecollection"),
+    # An object that waited for finalizers goes with the write that took the last one.
+    Act.GONE: ("delete", "deletecollection", "update", "patch"),
+}
+
+
+def is_operators_kind(obj: Obj) -> bool:
+    """True for a graph, a component, or a direct child of one of a kind that operators make."""
+    if obj.kind in (GRAPH_KIND, COMPONENT_KIND):
+        return True
+    owned = any(owner.get("kind") in (GRAPH_KIND, COMPONENT_KIND) for owner in obj.owners)
+    return owned and obj.kind not in PLATFORM_KINDS
+
+
+def _deployment_controllers(change: Change) -> bool:
+    """True for a change of nothing but the annotations that the Deployment controller keeps."""
+    if change.act is not Act.CHANGED or change.before is None:
+        return False
+    if set(change.parts) - {Part.STATUS} != {Part.ANNOTATIONS}:
+        return False
+    old, new = change.before.annotations, change.obj.annotations
+    keys = [key for key in old.keys() | new.keys() if old.get(key) != new.get(key)]
+    return all(key.startswith(_DEPLOYMENT_CONTROLLER_PREFIX) for key in keys)
+
+
+def _managers(change: Change) -> set[str]:
+    """Field managers whose entry (not of a subresource) is new or moved with this change."""
+    known = [_entry(e) for e in (_managed(change.before) if change.before else ())]
+    return {
+        str(entry.get("manager", ""))
+        for entry in _managed(change.obj)
+        if not entry.get("subresource") and _entry(entry) not in known
+    }
+
+
+def _managed(obj: Obj) -> Iterable[Mapping[str, Any]]:
+    entries: Iterable[Mapping[str, Any]] = obj.at("metadata", "managedFields") or ()
+    return entries
+
+
+def _entry(entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    keys = ("manager", "operation", "subresource", "time", "fieldsV1")
+    return tuple(entry.get(key) for key in keys)
+
+
+_LOGS: WeakKeyDictionary[History, WriteLog] = WeakKeyDictionary()
+
+
+def log_of(history: History) -> WriteLog:
+    """The write log of a whole history, built once."""
+    log = _LOGS.get(history)
+    if log is None:
+        log = WriteLog(history.header)
+        for write in history.writes:
+            log.add(write)
+        for event in history.events:
+            log.add(event)
+        _LOGS[history] = log
+    return log
+
+
+def counted_writes(history: History, start: float, end: float) -> list[CountedWrite]:
+    """The counted writes of a whole history with `start` < time <= `end` (epoch seconds)."""
+    return log_of(history).counted(start, end)

@@ -1,0 +1,1 @@
+"""Nothing stands here: options, fixtures and judging are those of the installed plugin."""

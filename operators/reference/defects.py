@@ -1,0 +1,137 @@
+"""Where a fault is more than one skipped line; without ``--fault`` nothing here does anything."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from .children import Plan
+from .cluster import Cluster
+from .faults import Fault, Faults
+from .objects import (
+    DEPLOYMENT,
+    HASH_ANNOTATION,
+    LWS,
+    POD_GROUP,
+    SERVICE,
+    Kind,
+    Object,
+    digest,
+    key_of,
+    labels_of,
+    meta,
+    uid_of,
+)
+
+SPIN_SECONDS = 0.2
+BOTH_SECONDS = 5.0
+
+
+def spoil(plan: Plan, cluster: Cluster, faults: Faults) -> None:
+    """Take over from the live objects what a fault never changes."""
+    workload = cluster.store(plan.workload_kind).get(key_of(plan.workload))
+    if workload is not None:
+        if faults.on(Fault.SIZE_NOT_CHANGED) and plan.workload_kind is LWS:
+            _keep(plan.workload, workload, "leaderWorkerTemplate", "size")
+        if faults.on(Fault.IMAGE_NOT_ROLLED):
+            _keep_images(plan, workload)
+    if faults.on(Fault.GANG_MINMEMBER_STALE):
+        for gang in plan.gangs:
+            _keep_from(cluster, POD_GROUP, gang, "minMember")
+    if faults.on(Fault.SERVICE_STALE_SELECTOR):
+        for service in plan.services:
+            _keep_from(cluster, SERVICE, service, "selector")
+
+
+def keeps(kind: Kind, plan: Plan, faults: Faults) -> bool:
+    """True if a fault leaves surplus objects of this kind alone."""
+    multinode = plan.workload_kind is LWS
+    if kind is DEPLOYMENT:
+        return faults.on(Fault.DEPLOYMENT_KEPT_ON_ADD)
+    if kind is POD_GROUP:
+        return not multinode and faults.on(Fault.PODGROUP_KEPT)
+    if kind is LWS and multinode:
+        return faults.on(Fault.OLD_GENERATION_KEPT)
+    return kind is LWS and (
+        faults.on(Fault.LWS_KEPT_ON_REMOVE) or faults.on(Fault.DCD_DOOR_LEFTOVER)
+    )
+
+
+def with_size_of(workload: Object, spec: Object) -> Object:
+    """The component's spec as if it wanted the size that the workload has."""
+    template = workload["spec"].get("leaderWorkerTemplate")
+    if template is None:
+        return spec
+    return {**spec, "multinode": {"nodeCount": template["size"]}}
+
+
+def disown_service(component: Object, cluster: Cluster) -> None:
+    for service in cluster.store(SERVICE).owned_by(uid_of(component)):
+        cluster.patch(SERVICE, service, {"metadata": {"ownerReferences": None}})
+
+
+class Timed:
+    """Faults that need a clock. One key is only ever worked on by one thread."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._touched: dict[str, float] = {}
+        self._both_since: dict[str, float] = {}
+
+    def touch_service(self, component: Object) -> float:
+        """Rewrite the component's Services if it is time; returns the seconds to the next time."""
+        now = time.monotonic()
+        left = self._touched.get(uid_of(component), 0.0) + SPIN_SECONDS - now
+        if left > 0:
+            return left
+        self._touched[uid_of(component)] = now
+        for service in self._cluster.store(SERVICE).owned_by(uid_of(component)):
+            stamp = {"metadata": {"annotations": {"nvidia.com/touched": str(time.time_ns())}}}
+            self._cluster.patch(SERVICE, service, stamp)
+        return SPIN_SECONDS
+
+    def time_left_of_both(self, old_workload: Object) -> float:
+        """Seconds for which the workload of the old shape is still kept."""
+        now = time.monotonic()
+        since = self._both_since.setdefault(uid_of(old_workload), now)
+        return max(0.0, since + BOTH_SECONDS - now)
+
+
+def _keep_images(plan: Plan, live: Object) -> None:
+    paths = (
+        ("template",),
+        ("leaderWorkerTemplate", "leaderTemplate"),
+        ("leaderWorkerTemplate", "workerTemplate"),
+    )
+    for path in paths:
+        wanted, known = _at(plan.workload["spec"], path), _at(live["spec"], path)
+        if wanted is None or known is None:
+            continue
+        images = {entry["name"]: entry.get("image") for entry in known["spec"]["containers"]}
+        for container in wanted["spec"]["containers"]:
+            container["image"] = images.get(container["name"], container.get("image"))
+    _restamp(plan.workload)
+
+
+def _keep_from(cluster: Cluster, kind: Kind, body: Object, *path: str) -> None:
+    live = cluster.store(kind).get(key_of(body))
+    if live is not None:
+        _keep(body, live, *path)
+
+
+def _keep(body: Object, live: Object, *path: str) -> None:
+    parent = _at(body["spec"], path[:-1])
+    value = _at(live.get("spec") or {}, path)
+    if value is not None:
+        parent[path[-1]] = value
+        _restamp(body)
+
+
+def _at(spec: Any, path: tuple[str, ...]) -> Any:
+    for part in path:
+        spec = (spec or {}).get(part)
+    return spec
+
+
+def _restamp(body: Object) -> None:
+    meta(body)["annotations"][HASH_ANNOTATION] = digest([body["spec"], labels_of(body)])

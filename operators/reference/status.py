@@ -1,0 +1,136 @@
+"""What may be claimed: pure functions from observed objects to a status."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from .objects import (
+    DEPLOYMENT,
+    Kind,
+    Object,
+    generation_of,
+    is_terminating,
+    meta,
+    node_count,
+    replicas_of,
+)
+
+READY = "Ready"
+AVAILABLE = "Available"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether something is as wanted; if not, the reason (one word) and a sentence."""
+
+    ok: bool
+    reason: str
+    message: str
+
+
+def judge_workload(kind: Kind, workload: Object, spec: Object, pods: int) -> Verdict:
+    """Whether a workload runs exactly what the component's spec wants.
+
+    ``pods``: living pods below the workload. Counts of the workload's own status are believed
+    only once it has observed its newest generation.
+    """
+    name = f"{kind.kind} {meta(workload)['name']}"
+    status: Object = workload.get("status") or {}
+    wanted = replicas_of(spec)
+    wrong = _wrong_reason(kind)
+    if int(status.get("observedGeneration") or 0) < generation_of(workload):
+        return Verdict(False, wrong, f"{name} has not observed its newest spec")
+    if _condition(workload, "UpdateInProgress") == "True":
+        return Verdict(False, "updating", f"{name} is being updated")
+    unit = "pods" if kind is DEPLOYMENT else "groups"
+    for field, word in (("updatedReplicas", "up to date"), ("readyReplicas", "ready")):
+        count = int(status.get(field) or 0)
+        if count != wanted:
+            return Verdict(False, wrong, f"{name}: {count} of {wanted} {unit} are {word}")
+    if int(status.get("replicas") or 0) != wanted:
+        return Verdict(False, wrong, f"{name} still has surplus {unit}")
+    if kind is not DEPLOYMENT and _condition(workload, AVAILABLE) != "True":
+        return Verdict(False, wrong, f"{name} is not available")
+    wanted_pods = wanted * node_count(spec)
+    if pods != wanted_pods:
+        return Verdict(False, wrong, f"{name} has {pods} pods, {wanted_pods} are wanted")
+    reason = "DeploymentReady" if kind is DEPLOYMENT else "AllLeaderWorkerSetsReady"
+    return Verdict(True, reason, f"{name} is ready")
+
+
+def judge_stale(kind: Kind, workload: Object, spec: Object) -> Verdict:
+    """What the fault ``stale-ready`` believes: any ready pods will do."""
+    ready = int((workload.get("status") or {}).get("readyReplicas") or 0)
+    if ready >= replicas_of(spec):
+        return Verdict(True, "DeploymentReady", f"{ready} replicas are ready")
+    return Verdict(False, _wrong_reason(kind), f"{ready} replicas are ready")
+
+
+def replica_status(kind: Kind, workload: Object) -> Object:
+    """The entry of a component in a status, from its workload's status."""
+    status: Object = workload.get("status") or {}
+    ready = int(status.get("readyReplicas") or 0)
+    available = int(status.get("availableReplicas") or 0) if kind is DEPLOYMENT else ready
+    return {
+        "componentKind": kind.kind,
+        "componentNames": [meta(workload)["name"]],
+        "replicas": int(status.get("replicas") or 0),
+        "updatedReplicas": int(status.get("updatedReplicas") or 0),
+        "readyReplicas": ready,
+        "availableReplicas": available,
+    }
+
+
+def condition(obj: Object, type_: str, verdict: Verdict) -> Object:
+    """The condition to write; its time moves only when its status does."""
+    status = "True" if verdict.ok else "False"
+    since = None
+    for known in (obj.get("status") or {}).get("conditions") or []:
+        if known.get("type") == type_ and known.get("status") == status:
+            since = known.get("lastTransitionTime")
+    return {
+        "type": type_,
+        "status": status,
+        "reason": verdict.reason,
+        "message": verdict.message,
+        "lastTransitionTime": since or _now(),
+    }
+
+
+def judge_component_object(component: Object | None) -> Verdict:
+    """What a component's own status says, if it speaks of its newest spec."""
+    if component is None:
+        return Verdict(False, "some_resources_are_not_ready", "its component is not there yet")
+    if is_terminating(component):
+        return Verdict(False, "some_resources_are_not_ready", "its component is being deleted")
+    status: Object = component.get("status") or {}
+    if int(status.get("observedGeneration") or 0) < generation_of(component):
+        message = "its component has not observed its newest spec"
+        return Verdict(False, "some_resources_are_not_ready", message)
+    for known in status.get("conditions") or []:
+        if known.get("type") == AVAILABLE:
+            ok = known.get("status") == "True"
+            return Verdict(ok, str(known.get("reason")), str(known.get("message")))
+    return Verdict(False, "some_resources_are_not_ready", "its component says nothing yet")
+
+
+def restamp(ready: Object) -> float:
+    """Fault ``lasttransition-moves``: a new time for nothing; returns the seconds to the next."""
+    ready["lastTransitionTime"] = _now()
+    return 1.0
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def _wrong_reason(kind: Kind) -> str:
+    return "DeploymentNotReady" if kind is DEPLOYMENT else "SomeLeaderWorkerSetsNotReady"
+
+
+def _condition(obj: Object, type_: str) -> str:
+    for known in (obj.get("status") or {}).get("conditions") or []:
+        if known.get("type") == type_:
+            return str(known.get("status"))
+    return ""

@@ -1,0 +1,265 @@
+"""Quiescence on histories written by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from conformance.checkers.quiescence import check
+from conformance.history.history import History
+from conformance.history.records import Header, Moment, MomentEnd, Step, Write
+from conformance.model.transition import add_multinode, annotate, no_op
+from conformance.model.verdict import Verdict
+from tests.builders import (
+    OPERATOR,
+    PLATFORM,
+    STRANGER,
+    HistoryBuilder,
+    a_graph,
+    edited,
+    made,
+    settled,
+)
+from tests.checkers.reading import gating, only, reported
+
+BEFORE, AFTER = a_graph(), a_graph(node_count=2)
+
+
+def toggled() -> HistoryBuilder:
+    """multinode added and carried out; the verdict moment is still to come."""
+    h = HistoryBuilder()
+    h.deployed(BEFORE)
+    h.step(add_multinode("Worker"), BEFORE)
+    h.become(settled(AFTER, generation=2), after=0.5)
+    return h
+
+
+def rewrite_service(h: HistoryBuilder, value: str, *, by: str = OPERATOR) -> None:
+    h.update(edited(h.live("Service", "agg-worker"), "spec", "selector", "x", to=value), by=by)
+
+
+def held_with(h: HistoryBuilder, *times: float, by: str = OPERATOR) -> History:
+    """The moment is held, although the Service was rewritten at these times of its hold window."""
+    start = h.now
+    for number, time in enumerate(times):
+        h.now = start + time
+        rewrite_service(h, str(number), by=by)
+    h.now = start
+    h.moment(AFTER)
+    return h.history()
+
+
+def test_a_quiet_hold_window_conforms() -> None:
+    h = toggled()
+    h.moment(AFTER)
+    result = check(h.history())
+    assert result.verdict is Verdict.CONFORMS
+    assert result.looked_at == 1
+
+
+def test_a_write_in_the_hold_window_violates_and_names_object_owner_and_writer() -> None:
+    finding = only(check(held_with(toggled(), 2.0)), Verdict.VIOLATES)
+    assert finding.subject == "Service/agg-worker"
+    assert finding.message == (
+        "Service agg-worker (controlled by DynamoComponentDeployment agg-worker) changed 1 time at "
+        "rest, by the operator, within 5 s up to moment 2 (spec)."
+    )
+
+
+def test_a_write_before_the_hold_window_does_not_count() -> None:
+    h = toggled()
+    rewrite_service(h, "x")
+    h.moment(AFTER)
+    assert gating(check(h.history())) == []
+
+
+def test_a_hot_loop_at_the_deadline_violates_and_says_how_long_after_the_change() -> None:
+    h = toggled()
+    for number in range(150):
+        h.wait(0.199)
+        rewrite_service(h, str(number))
+    h.moment(AFTER, end=MomentEnd.DEADLINE)
+    found = gating(check(h.history()))
+    assert {finding.verdict for finding in found} == {Verdict.VIOLATES}
+    assert "30.5 s after the last change of the case" in found[0].message
+    assert any("mutating requests" in finding.message for finding in found)
+
+
+def test_a_write_by_an_unknown_writer_is_unknown() -> None:
+    finding = only(check(held_with(toggled(), 2.0, by=STRANGER)), Verdict.UNKNOWN)
+    assert "by an unknown writer" in finding.message
+
+
+def test_writes_of_the_platform_are_reported_and_do_not_gate() -> None:
+    h = toggled()
+    start = h.now
+    h.now += 2.0
+    pod = next(raw for raw in h.objects.values() if raw["kind"] == "Pod")
+    h.update(edited(pod, "metadata", "labels", "a", to="b"), by=PLATFORM)
+    h.now = start
+    h.moment(AFTER)
+    result = check(h.history())
+    assert gating(result) == []
+    assert "does not count against the operator" in reported(result)[0].message
+
+
+def test_no_op_requests_beyond_the_rate_violate_though_nothing_changed() -> None:
+    h = toggled()
+    start = h.now
+    for number in range(8):
+        h.now = start + 0.5 * number + 0.1
+        h.write(h.live("Deployment", "agg-frontend"), "update", by=OPERATOR)
+    h.now = start
+    h.moment(AFTER)
+    finding = only(check(h.history()), Verdict.VIOLATES)
+    assert "8 mutating requests" in finding.message
+    assert "update deployments/agg-frontend" in finding.message
+
+
+def test_five_requests_in_five_seconds_are_allowed() -> None:
+    h = toggled()
+    start = h.now
+    for number in range(5):
+        h.now = start + number + 0.1
+        h.write(h.live("Deployment", "agg-frontend"), "update", by=OPERATOR)
+    h.now = start
+    h.moment(AFTER)
+    assert gating(check(h.history())) == []
+
+
+def test_an_event_storm_violates() -> None:
+    h = toggled()
+    start = h.now
+    for number in range(8):
+        h.now = start + 0.5 * number + 0.1
+        event = made("Event", f"agg.{number}", uid=f"event-{number}")
+        event |= {"reason": "Synced", "involvedObject": {"kind": "Service", "name": "agg-worker"}}
+        h.create(event, by=OPERATOR)
+    h.now = start
+    h.moment(AFTER)
+    messages = [finding.message for finding in gating(check(h.history()))]
+    assert any("emitted 8 events" in m and "about Service agg-worker" in m for m in messages)
+
+
+@pytest.mark.parametrize(("status", "expected"), [("True", True), ("False", False)])
+def test_a_transition_time_that_moves_alone_violates(status: str, expected: bool) -> None:
+    h = toggled()
+    start = h.now
+    graph = h.live("DynamoGraphDeployment", "agg")
+    condition = {**graph["status"]["conditions"][0], "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    h.update(edited(graph, "status", "conditions", to=[condition]), by=OPERATOR, status=True)
+    h.now = start + 1.0
+    moved = {**condition, "status": status, "lastTransitionTime": "2026-01-01T00:00:01Z"}
+    h.update(edited(graph, "status", "conditions", to=[moved]), by=OPERATOR, status=True)
+    h.now = start
+    h.moment(AFTER)
+    found = gating(check(h.history()))
+    assert [f"condition Ready of DGD agg moved 1 time" in f.message for f in found] == (
+        [True, True] if expected else [True]
+    )[: len(found)]
+    assert len(found) == (2 if expected else 1)
+
+
+def no_op_case(*, moved: bool = False, rewrite: bool = False, note: bool = False) -> History:
+    h = HistoryBuilder()
+    h.deployed(BEFORE)
+    h.wait(1.0)
+    transition = annotate("a", "b") if note else no_op()
+    graph = transition.apply(BEFORE)
+    h.step(transition, BEFORE, moved=moved)
+    if rewrite:
+        h.wait(0.2)
+        rewrite_service(h, "x")
+    h.moment(graph)
+    return h.history()
+
+
+@pytest.mark.parametrize("note", [False, True])
+def test_a_no_op_that_moves_nothing_conforms(note: bool) -> None:
+    assert check(no_op_case(note=note)).verdict is Verdict.CONFORMS
+
+
+def test_a_no_op_that_moves_the_generation_violates() -> None:
+    messages = [f.message for f in gating(check(no_op_case(moved=True)))]
+    assert messages == [
+        "no-op changed nothing of the spec of agg, but moved its generation from 1 to 2."
+    ]
+
+
+def test_an_annotation_that_rewrites_a_child_violates_even_before_the_hold() -> None:
+    finding = only(check(no_op_case(note=True, rewrite=True)), Verdict.VIOLATES)
+    assert "The operator changed the spec of Service agg-worker" in finding.message
+    assert finding.step == "annotation-only"
+
+
+def test_an_idle_window_in_which_a_child_is_rewritten_violates() -> None:
+    h = HistoryBuilder()
+    h.deployed(BEFORE)
+    h.step(no_op(), BEFORE, code=0)
+    h.wait(1.0)
+    rewrite_service(h, "x")
+    h.moment(BEFORE)
+    assert check(h.history()).verdict is Verdict.VIOLATES
+
+
+def test_a_gap_in_the_window_makes_rest_unknown() -> None:
+    h = toggled()
+    start = h.now
+    h.now += 2.0
+    h.gap("Service")
+    h.now = start
+    h.moment(AFTER)
+    assert "gap for Service" in only(check(h.history()), Verdict.UNKNOWN).message
+
+
+def test_a_gap_before_the_window_is_of_no_matter() -> None:
+    h = toggled()
+    h.gap("Service")
+    h.wait(1.0)
+    h.moment(AFTER)
+    assert gating(check(h.history())) == []
+
+
+def test_a_disagreeing_list_makes_rest_unknown() -> None:
+    h = toggled()
+    h.moment(AFTER, disagreed={"Service": "agg-x is not in the record"})
+    assert "disagreed with a list" in only(check(h.history()), Verdict.UNKNOWN).message
+
+
+def test_an_interrupted_wait_is_unknown() -> None:
+    h = toggled()
+    h.moment(AFTER, end=MomentEnd.INTERRUPTED)
+    assert only(check(h.history()), Verdict.UNKNOWN)
+
+
+def test_no_judged_moment_is_unknown() -> None:
+    h = HistoryBuilder()
+    h.deployed(BEFORE)
+    assert "no judged moment" in only(check(h.history()), Verdict.UNKNOWN).message
+
+
+def test_an_audit_log_without_the_operator_is_unknown() -> None:
+    h = toggled()
+    h.moment(AFTER)
+    records = [r for r in h.records if not (isinstance(r, Write) and r.user == OPERATOR)]
+    finding = only(check(History(records)), Verdict.UNKNOWN)
+    assert "no request of the operator" in finding.message
+
+
+def test_matching_without_a_hold_and_without_a_reason_is_unknown() -> None:
+    h = toggled()
+    moment = h.moment(AFTER, end=MomentEnd.DEADLINE)
+    records = [
+        dataclasses.replace(r, reached_at=moment.at - 1.0) if r is moment else r for r in h.records
+    ]
+    assert "no write of the operator explains" in only(
+        check(History(records)), Verdict.UNKNOWN
+    ).message
+
+
+def test_types_used_here_are_what_the_builder_makes() -> None:
+    h = toggled()
+    h.moment(AFTER)
+    kinds = {type(r) for r in h.records}
+    assert {Header, Moment, Step, Write} <= kinds

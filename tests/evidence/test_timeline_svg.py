@@ -1,0 +1,89 @@
+"""The drawn timeline."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from importlib import resources
+
+from conformance.evidence.bars import MOST_OF_A_KIND, groups
+from conformance.evidence.timeline_svg import render
+from tests.evidence import sample
+
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+def _rects(root: ET.Element, kind: str) -> list[ET.Element]:
+    return [e for e in root.iter(f"{_SVG}rect") if e.get("class") == kind]
+
+
+def test_the_violating_object_is_outlined_and_the_doubtful_is_not() -> None:
+    history, judgement = sample.leftover()
+    findings = [f for result in judgement.results for f in result.findings]
+    root = ET.fromstring(render(history, findings))
+    accused = [e.text for e in root.iter(f"{_SVG}text") if e.get("class") == "accused-text"]
+    assert accused == ["Deployment vllm-agg-worker"]
+
+
+def test_bars_are_grouped_by_graph_and_service() -> None:
+    history, _ = sample.good()
+    found = groups(history)
+    assert [group.title for group in found] == [
+        "vllm-agg",
+        "vllm-agg · Frontend",
+        "vllm-agg · worker",
+    ]
+    worker = [bar.label for bar in found[2].bars]
+    assert worker[:3] == [
+        "DCD vllm-agg-worker",
+        "Deployment vllm-agg-worker",
+        "LWS vllm-agg-worker-0",
+    ]
+
+
+def test_a_bar_ends_where_its_object_was_deleted() -> None:
+    history, _ = sample.good()
+    root = ET.fromstring(render(history))
+    _frontend, worker = sorted(
+        _rects(root, "bar deployment"), key=lambda e: -float(e.get("width") or 0)
+    )[:2]
+    lws = _rects(root, "bar lws")[0]
+    end = float(worker.get("x") or 0) + float(worker.get("width") or 0)
+    assert float(lws.get("x") or 0) < end, "the overlap must be visible"
+    assert len(_rects(root, "leaving")) == 1
+
+
+def test_deadline_is_marked_only_when_it_was_reached() -> None:
+    assert "deadline 30 s" in render(sample.leftover()[0])
+    assert "deadline 30 s" not in render(sample.good()[0])
+    assert "deadline 30 s" not in render(sample.storm())
+
+
+def test_gaps_are_marked_with_their_reason() -> None:
+    assert "<title>gap: Pod, 410 Gone, listed again</title>" in render(sample.storm())
+
+
+def test_names_from_the_cluster_cannot_inject_markup() -> None:
+    story = sample.Story(case="<script>alert(1)</script>")
+    story.put(0.0, "Pod", "<b>&", spec={})
+    text = render(story.history())
+    assert "<script>" not in text
+    assert "&lt;b&gt;&amp;" in text
+    ET.fromstring(text)
+
+
+def test_many_pods_are_counted_instead_of_drawn() -> None:
+    story = sample.Story()
+    for n in range(MOST_OF_A_KIND + 5):
+        story.put(float(n), "Pod", f"p{n}", spec={})
+    (group,) = groups(story.history())
+    assert (len(group.bars), group.left_out) == (MOST_OF_A_KIND, 5)
+
+
+def test_a_history_without_events_still_draws() -> None:
+    ET.fromstring(render(sample.Story().history()))
+
+
+def test_the_template_fits_its_budget_and_has_both_looks() -> None:
+    text = resources.files("conformance.evidence").joinpath("templates/timeline.svg.j2").read_text()
+    assert len(text.splitlines()) <= 200
+    assert "prefers-color-scheme: dark" in text

@@ -1,0 +1,200 @@
+"""The write log: what counts against rest, and whose it was."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from conformance.history.history import History
+from conformance.history.records import Event, Header, Write
+from conformance.model.kinds import Layer
+from conformance.rules.changes import Act, Part
+from conformance.rules.writes import WriteLog, counted_writes, log_of
+from tests.builders import (
+    LWS_CONTROLLER,
+    OPERATOR,
+    PLATFORM,
+    STRANGER,
+    SUITE,
+    HistoryBuilder,
+    Raw,
+    a_graph,
+    edited,
+)
+
+
+def rested() -> HistoryBuilder:
+    """A settled graph, and some seconds in which nothing happened."""
+    h = HistoryBuilder()
+    h.deployed(a_graph())
+    h.wait(3.0)
+    return h
+
+
+def test_a_changed_spec_by_the_operator_counts() -> None:
+    h = rested()
+    start = h.now
+    h.update(edited(h.live("Service", "agg-worker"), "spec", "selector", "x", to="y"), by=OPERATOR)
+    writes = counted_writes(h.history(), start, h.now)
+    assert [(w.writer, w.change.act, w.change.parts) for w in writes] == [
+        (Layer.OPERATOR, Act.CHANGED, (Part.SPEC,))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "part"),
+    [
+        (("metadata", "labels", "a"), "b", Part.LABELS),
+        (("metadata", "annotations", "a"), "b", Part.ANNOTATIONS),
+        (("metadata", "finalizers"), ["a"], Part.FINALIZERS),
+        (("metadata", "ownerReferences"), [], Part.OWNERS),
+    ],
+)
+def test_labels_annotations_owners_and_finalizers_count(
+    path: tuple[str, ...], value: object, part: Part
+) -> None:
+    h = rested()
+    start = h.now
+    h.update(edited(h.live("Deployment", "agg-worker"), *path, to=value), by=OPERATOR)
+    assert [w.change.parts for w in counted_writes(h.history(), start, h.now)] == [(part,)]
+
+
+def test_a_status_write_does_not_count() -> None:
+    h = rested()
+    start = h.now
+    graph = edited(h.live("DynamoGraphDeployment", "agg"), "status", "state", to="pending")
+    h.update(graph, by=OPERATOR, status=True)
+    assert counted_writes(h.history(), start, h.now) == []
+
+
+def test_creation_and_deletion_count_once_each() -> None:
+    h = rested()
+    start = h.now
+    service = h.live("Service", "agg-worker")
+    ending = edited(service, "metadata", "deletionTimestamp", to="2026-01-01T00:00:00Z")
+    h.update(ending, by=SUITE)
+    h.records.pop()
+    h.write(service, "delete", by=OPERATOR)
+    h.delete(ending, by=PLATFORM)
+    h.create(edited(service, "metadata", "uid", to="new"), by=OPERATOR)
+    acts = [w.change.act for w in counted_writes(h.history(), start, h.now)]
+    assert acts == [Act.DELETED, Act.CREATED]
+
+
+@pytest.mark.parametrize("writer", [PLATFORM, LWS_CONTROLLER, SUITE])
+def test_writes_of_others_do_not_count(writer: str) -> None:
+    h = rested()
+    start = h.now
+    h.update(edited(h.live("DynamoGraphDeployment", "agg"), "metadata", "labels", "a", to="b"),
+             by=writer)  # fmt: skip
+    writes = counted_writes(h.history(), start, h.now)
+    # Only the operator and the user write graphs: what a platform request seems to have done to its
+    # labels was not its doing, and may have been the operator's.
+    expected = [] if writer == SUITE else [Layer.UNKNOWN]
+    assert [w.writer for w in writes] == expected
+
+
+def test_an_unknown_writer_of_a_child_is_kept_as_unknown() -> None:
+    h = rested()
+    start = h.now
+    h.update(edited(h.live("Deployment", "agg-worker"), "spec", "paused", to=True), by=STRANGER)
+    assert [w.writer for w in counted_writes(h.history(), start, h.now)] == [Layer.UNKNOWN]
+
+
+def test_the_deployment_controllers_annotation_is_the_platforms_even_beside_the_operator() -> None:
+    h = rested()
+    start = h.now
+    deployment = edited(h.live("Deployment", "agg-worker"), "spec", "paused", to=True)
+    h.update(deployment, by=OPERATOR)
+    key = "deployment.kubernetes.io/revision"
+    h.update(edited(deployment, "metadata", "annotations", key, to="2"), by=PLATFORM)
+    writes = counted_writes(h.history(), start, h.now)
+    assert [(w.writer, w.change.parts) for w in writes] == [(Layer.OPERATOR, (Part.SPEC,))]
+
+
+def test_a_status_request_of_the_platform_does_not_blur_who_changed_the_spec() -> None:
+    h = rested()
+    start = h.now
+    deployment = edited(h.live("Deployment", "agg-worker"), "spec", "paused", to=True)
+    h.update(deployment, by=OPERATOR)
+    h.write(deployment, "update", by=PLATFORM, subresource="status")
+    assert [w.writer for w in counted_writes(h.history(), start, h.now)] == [Layer.OPERATOR]
+
+
+def test_two_possible_writers_make_an_unknown_one_unless_managed_fields_tell() -> None:
+    h = rested()
+    start = h.now
+    deployment = edited(h.live("Deployment", "agg-worker"), "spec", "paused", to=True)
+    h.update(deployment, by=OPERATOR)
+    h.write(deployment, "update", by=STRANGER)
+    assert [w.writer for w in counted_writes(h.history(), start, h.now)] == [Layer.UNKNOWN]
+    records = [
+        _agent(r, "manager/v1") if isinstance(r, Write) and r.user == OPERATOR else r
+        for r in h.records
+    ]
+    records = [_managed(r, "manager", start) if isinstance(r, Event) else r for r in records]
+    assert [w.writer for w in counted_writes(History(records), start, h.now)] == [Layer.OPERATOR]
+
+
+def _agent(write: Write, agent: str) -> Write:
+    return dataclasses.replace(write, agent=agent)
+
+
+def _managed(event: Event, manager: str, after: float) -> Event:
+    if event.at <= after:
+        return event
+    entry = {"manager": manager, "operation": "Update", "time": "2026-01-01T00:00:01Z"}
+    return dataclasses.replace(
+        event, object=edited(dict(event.object), "metadata", "managedFields", to=[entry])
+    )
+
+
+def test_without_an_audit_log_the_manager_that_moved_is_the_writer() -> None:
+    h = rested()
+    start = h.now
+    h.update(edited(h.live("Deployment", "agg-worker"), "spec", "paused", to=True), by=OPERATOR)
+    records = [
+        dataclasses.replace(r, audited=False) if isinstance(r, Header) else r for r in h.records
+    ]
+    records = [_managed(r, OPERATOR, start) if isinstance(r, Event) else r for r in records]
+    records = [r for r in records if not isinstance(r, Write)]
+    assert [w.writer for w in counted_writes(History(records), start, h.now)] == [Layer.OPERATOR]
+
+
+def test_other_namespaces_do_not_count() -> None:
+    h = rested()
+    start = h.now
+    other = edited(h.live("Service", "agg-worker"), "metadata", "namespace", to="elsewhere")
+    h.create(edited(other, "metadata", "uid", to="far"), by=OPERATOR)
+    assert counted_writes(h.history(), start, h.now) == []
+    assert log_of(h.history()).requests(start, h.now) == []
+
+
+def test_the_log_grown_record_by_record_says_the_same_as_the_whole() -> None:
+    h = rested()
+    grown = WriteLog(h.history().header)
+    for record in h.records:
+        grown.add(record)
+    start = h.now
+    before = len(h.records)
+    service = edited(h.live("Service", "agg-worker"), "spec", "selector", "x", to="y")
+    h.update(service, by=OPERATOR)
+    h.write(service, "update", by=OPERATOR)
+    for record in h.records[before:]:
+        grown.add(record)
+    whole = counted_writes(h.history(), start, h.now)
+    assert [str(w.change) for w in grown.counted(start, h.now)] == [str(w.change) for w in whole]
+    assert len(grown.requests(start, h.now)) == 2
+
+
+def test_an_object_seen_again_in_a_new_list_is_no_creation() -> None:
+    h = rested()
+    start = h.now
+    raw: Raw = h.live("Service", "agg-worker")
+    event = next(
+        r for r in h.records if isinstance(r, Event) and r.obj.uid == raw["metadata"]["uid"]
+    )
+    grown = WriteLog(h.history().header)
+    grown.add(dataclasses.replace(event, type=event.type.__class__.LISTED, at=start + 1))
+    assert grown.changes(start, start + 2) == []
