@@ -27,10 +27,19 @@ def test_multinode_without_a_command(trial: Trial) -> None:
     trial.expect(Expect.BLOCKED)
 
 
-# Both nodes of this pool together have two GPUs; nothing else runs there.
-SCARCE = {
-    "nodeSelector": {"conformance.dgd.dev/pool": "scarce"},
-    "tolerations": [{"key": "conformance.dgd.dev/pool", "operator": "Exists"}],
+# At most one pod of this kind on a node, so that a group needs as many nodes as it has pods.
+SPREAD = {"example.com/spread": "one-a-node"}
+APART = {
+    "affinity": {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {
+                    "topologyKey": "kubernetes.io/hostname",
+                    "labelSelector": {"matchLabels": SPREAD},
+                }
+            ]
+        }
+    }
 }
 
 
@@ -38,6 +47,6 @@ SCARCE = {
 def test_more_nodes_than_exist(trial: Trial) -> None:
     """A group that the cluster has no room for is told as not Ready, with a reason, and rests."""
     graph = graphs.agg_multinode()
-    worker = graph.service(WORKER).replace(node_count=3, pod=SCARCE)
+    worker = graph.service(WORKER).replace(node_count=12, pod=APART, pod_labels=SPREAD)
     trial.deploy(graph.with_service(worker), judged=True, expect=Expect.BLOCKED)
     trial.expect(Expect.BLOCKED)

@@ -95,7 +95,8 @@ class HistoryBuilder:
     a write, and the clock by `tick` seconds a write."""
 
     def __init__(
-        self, profile: Profile | None = None, *, case: str = "add/worker", bounds: Bounds | None = None,
+        self, profile: Profile | None = None, *, case: str = "add/worker",
+        bounds: Bounds | None = None,
         race: bool = False, audited: bool = True, namespace: str = NAMESPACE, tick: float = 0.001,
     ) -> None:  # fmt: skip
         self.profile = profile or a_profile()
@@ -175,7 +176,8 @@ class HistoryBuilder:
                 self.delete(*gone, by=by)
 
     def write(
-        self, raw: Raw, verb: str, *, by: str, code: int = 200, subresource: str = "", reason: str = ""
+        self, raw: Raw, verb: str, *, by: str, code: int = 200, subresource: str = "",
+        reason: str = "",
     ) -> None:  # fmt: skip
         """A line of the audit log alone: a write that changed nothing, or failed."""
         self._audit(verb, raw, by=by, code=code, subresource=subresource, reason=reason)
@@ -184,7 +186,7 @@ class HistoryBuilder:
         """A copy of the present object of that kind and name."""
         return copy.deepcopy(find(list(self.objects.values()), kind, name))
 
-    # What the suite does ---------------------------------------------------------------------------
+    # What the suite does ----------------------------------------------------------------------
 
     def deployed(self, graph: Graph, *, judged: bool = False) -> None:
         """Deploy a graph and let it settle."""
@@ -265,7 +267,7 @@ class HistoryBuilder:
             name=f"moment {self._moments}", at=self.now, since=since, end=end,
             revision=self.revision, graphs=graphs, components=components, judged=judged,
             reached_at=reached, hold=self.bounds.hold if hold is None else hold, deadline=deadline,
-            blocked=blocked, verified={kind: self.revision for kind in verified},
+            blocked=blocked, verified=dict.fromkeys(verified, self.revision),
             disagreed=disagreed or {}, steps=tuple(step.name for step in self._pending),
         )  # fmt: skip
         self.records.append(moment)
@@ -312,12 +314,11 @@ class HistoryBuilder:
         stored = copy.deepcopy(raw)
         stored["metadata"]["resourceVersion"] = str(self.revision)
         self.objects[stored["metadata"]["uid"]] = stored
-        self.records.append(
-            Event(type=type_, revision=self.revision, at=self.now, object=stored)
-        )
+        self.records.append(Event(type=type_, revision=self.revision, at=self.now, object=stored))
 
     def _audit(
-        self, verb: str, raw: Raw, *, by: str, code: int = 200, subresource: str = "", reason: str = ""
+        self, verb: str, raw: Raw, *, by: str, code: int = 200, subresource: str = "",
+        reason: str = "",
     ) -> None:  # fmt: skip
         obj = Obj(raw)
         resource = _PLURALS.get(obj.kind, obj.kind.lower() + "s")

@@ -179,13 +179,14 @@ def dcd(
 def pod(
     name: str, *, owner: Raw | None, labels: Mapping[str, str], image: str = "vllm:1.0.0",
     ready: bool = True, ending: bool = False, gang: str = "", uid: str = "",
+    spec: Raw | None = None,
 ) -> Raw:  # fmt: skip
-    """A pod; `ending` gives it a deletionTimestamp."""
+    """A pod; `ending` gives it a deletionTimestamp. `spec` goes before `image`."""
     extra = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if ending else {}
     return made(
         "Pod", name, owner=owner, labels=labels, uid=uid,
         annotations={GANG_ANNOTATION: gang} if gang else None,
-        spec={"containers": [{"name": "main", "image": image}]},
+        spec=spec or {"containers": [{"name": "main", "image": image}]},
         status={"phase": "Running", "conditions": [condition("Ready", ready)]}, **extra,
     )  # fmt: skip
 
@@ -194,11 +195,12 @@ def _hash(*parts: object) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:6]
 
 
-def _template(labels: Mapping[str, str], image: str) -> Raw:
-    return {
-        "metadata": {"labels": dict(labels)},
-        "spec": {"containers": [{"name": "main", "image": image}]},
-    }
+def template(service: Service, labels: Mapping[str, str]) -> Raw:
+    """The user's pod template with the operator's labels."""
+    found: Raw = service_spec(service, ApiVersion.V1BETA1)["podTemplate"]
+    metadata = found.setdefault("metadata", {})
+    metadata["labels"] = {**metadata.get("labels", {}), **labels}
+    return found
 
 
 def deployment_tree(
@@ -212,16 +214,22 @@ def deployment_tree(
     top = made(
         "Deployment", name, owner=owner, labels=labels, status=status,
         spec={"replicas": count, "selector": {"matchLabels": {"nvidia.com/selector": name}},
-              "template": _template(pod_labels, service.image)},
+              "template": template(service, pod_labels)},
     )  # fmt: skip
     suffix = _hash(service.image)
     rs = made(
         "ReplicaSet", f"{name}-{suffix}", owner=top, labels=pod_labels,
-        spec={"replicas": count, "template": _template(pod_labels, service.image)},
+        spec={"replicas": count, "template": template(service, pod_labels)},
         status={"observedGeneration": 1, "replicas": count},
     )  # fmt: skip
     pods = [
-        pod(f"{name}-{suffix}-{i}", owner=rs, labels=pod_labels, image=service.image, ready=ready)
+        pod(
+            f"{name}-{suffix}-{i}",
+            owner=rs,
+            labels=pod_labels,
+            ready=ready,
+            spec=template(service, pod_labels)["spec"],
+        )
         for i in range(count)
     ]
     return [top, rs, *pods]
@@ -238,8 +246,8 @@ def lws_tree(
         "LeaderWorkerSet", name, owner=owner, labels=labels,
         spec={"replicas": groups, "leaderWorkerTemplate": {
             "size": service.size,
-            "leaderTemplate": _template({**labels, "role": "leader"}, service.image),
-            "workerTemplate": _template({**labels, "role": "worker"}, service.image)}},
+            "leaderTemplate": template(service, {**labels, "role": "leader"}),
+            "workerTemplate": template(service, {**labels, "role": "worker"})}},
         status={"replicas": groups, "readyReplicas": groups if ready else 0,
                 "updatedReplicas": groups, "conditions": [condition("Available", ready)]},
     )  # fmt: skip
@@ -258,7 +266,8 @@ def lws_tree(
         in_group = {**labels, **lws_labels, LWS_GROUP_INDEX_LABEL: str(group)}
         gang_name = f"{gang}-{group}" if gang else ""
         leader = pod(
-            f"{name}-{group}", owner=leaders, image=service.image, ready=ready, gang=gang_name,
+            f"{name}-{group}", owner=leaders, ready=ready, gang=gang_name,
+            spec=template(service, in_group)["spec"],
             labels={**in_group, LWS_WORKER_INDEX_LABEL: "0", "role": "leader"},
             uid=f"Pod/{name}-{group}/{suffix}",
         )  # fmt: skip
@@ -272,8 +281,9 @@ def lws_tree(
         found.append(workers)
         found += [
             pod(
-                f"{name}-{group}-{i}", owner=workers, image=service.image, ready=ready,
-                gang=gang_name, uid=f"Pod/{name}-{group}-{i}/{suffix}",
+                f"{name}-{group}-{i}", owner=workers, ready=ready,
+                gang=gang_name, spec=template(service, in_group)["spec"],
+                uid=f"Pod/{name}-{group}-{i}/{suffix}",
                 labels={**in_group, LWS_WORKER_INDEX_LABEL: str(i), "role": "worker"},
             )
             for i in range(1, service.size)
@@ -281,7 +291,9 @@ def lws_tree(
     return found
 
 
-def pod_group(name: str, *, owner: Raw | None, minimum: int, labels: Mapping[str, str] | None = None) -> Raw:
+def pod_group(
+    name: str, *, owner: Raw | None, minimum: int, labels: Mapping[str, str] | None = None
+) -> Raw:
     """A Volcano PodGroup."""
     return made("PodGroup", name, owner=owner, labels=labels, spec={"minMember": minimum})
 

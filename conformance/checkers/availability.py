@@ -83,9 +83,7 @@ def _unseen(
 # Judging ------------------------------------------------------------------------------------------
 
 
-def _judge(
-    history: History, moment: Moment, steps: list[Step], row: Watched
-) -> Iterator[Finding]:
+def _judge(history: History, moment: Moment, steps: list[Step], row: Watched) -> Iterator[Finding]:
     touches = touched(steps).get(row.place, set())
     name = _name(history, row.place)
     if not touches:
@@ -144,9 +142,7 @@ def _unbuildable(steps: list[Step], place: Place) -> bool:
     return False
 
 
-def _untouched(
-    history: History, steps: list[Step], row: Watched, name: str
-) -> Iterator[Finding]:
+def _untouched(history: History, steps: list[Step], row: Watched, name: str) -> Iterator[Finding]:
     if not row.lost:
         return
     first = row.lost[0]

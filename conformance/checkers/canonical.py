@@ -62,9 +62,7 @@ def canonical(
     return Canonical(objects=objects, names=names)
 
 
-def _belongs(
-    state: State, obj: Obj, graph: str, profile: Profile, *, component: bool
-) -> bool:
+def _belongs(state: State, obj: Obj, graph: str, profile: Profile, *, component: bool) -> bool:
     place = attribute(state, obj, profile)
     if component:
         return place.component == graph and not place.graph
@@ -111,9 +109,7 @@ def _say(text: str, texts: Iterable[tuple[re.Pattern[str], str]]) -> str:
     return text
 
 
-def _flat(
-    obj: Obj, texts: list[tuple[re.Pattern[str], str]], profile: Profile
-) -> dict[str, Any]:
+def _flat(obj: Obj, texts: list[tuple[re.Pattern[str], str]], profile: Profile) -> dict[str, Any]:
     masks = [
         mask.path
         for mask in (*MASKS, *profile.masks)

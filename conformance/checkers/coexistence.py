@@ -116,7 +116,8 @@ def _in_time(
         # Revisions decide where there is one order; the rest begins with what had arrived by then.
         if look.held and look.moment.reached_at is not None:
             begin, end = look.moment.reached_at, look.rests_until
-            if overlap.from_at < end and overlap.end_or(last + 1) > begin and _lasts(overlap, begin):
+            within = overlap.from_at < end and overlap.end_or(last + 1) > begin
+            if within and _lasts(overlap, begin):
                 findings.append(_at_rest(overlap, look, begin, last))
                 continue
         if look.begins <= overlap.from_at <= look.moment.at:
@@ -125,8 +126,8 @@ def _in_time(
 
 
 def _lasts(overlap: Overlap, begin: float) -> bool:
-    """True if it was there at the beginning of the rest or began in it: an end that arrived a moment
-    after the driver looked is the end of the transition, not a part of the rest."""
+    """True if it began in the rest, or lasted into it: an end that arrived a moment after the
+    driver looked is the end of the transition, not a part of the rest."""
     return overlap.from_at > begin or overlap.to_at is None or overlap.to_at - begin > 0.05
 
 
@@ -164,9 +165,7 @@ def _on_the_way(overlap: Overlap, look: Look, last: float) -> Finding:
     return _finding(overlap, look, Verdict.VIOLATES, message, last)
 
 
-def _finding(
-    overlap: Overlap, look: Look, verdict: Verdict, message: str, last: float
-) -> Finding:
+def _finding(overlap: Overlap, look: Look, verdict: Verdict, message: str, last: float) -> Finding:
     seconds = overlap.end_or(last) - overlap.from_at
     header, tolerance = look.history.header, look.history.bounds.out_of_order
     if verdict is Verdict.VIOLATES and not header.total_order and seconds < tolerance:
@@ -197,4 +196,3 @@ def _evidence(row: Together) -> dict[str, object]:
         "stale": [subject(obj) for obj in row.stale],
         "kept": [subject(obj) for obj in row.kept],
     }
-

@@ -44,10 +44,7 @@ def check_mismatches(history: History, checker: CheckerName) -> CheckResult:
     """The checker whose findings are simply this name's mismatches at each verdict moment."""
     seen = looks(history)
     findings = [
-        finding_of(look, row)
-        for look in seen
-        for row in look.mismatches
-        if row.checker is checker
+        finding_of(look, row) for look in seen for row in look.mismatches if row.checker is checker
     ]
     return CheckResult(
         checker=checker,
@@ -57,7 +54,7 @@ def check_mismatches(history: History, checker: CheckerName) -> CheckResult:
 
 
 def gap_in(history: History, start: float, end: float, revisions: tuple[int, int]) -> Gap | None:
-    """The first gap that touches a stretch, by the time it was noticed or by the revisions it spans."""
+    """The first gap that touches a stretch, by when it was noticed or by the revisions it spans."""
     low, high = revisions
     for gap in history.gaps:
         spans = gap.to_revision and gap.from_revision <= high and gap.to_revision > low
@@ -74,17 +71,13 @@ def blind_spots(history: History, seen: list[Look], checker: CheckerName) -> lis
     for look in seen:
         missing = _unrecorded(history, look)
         if missing:
-            text = f"nothing was recorded of {missing} until {look.moment.name}, so nothing is proven"
+            text = f"nothing of {missing} was recorded until {look.moment.name}: nothing is proven"
             found.append(unknown(checker, "history", text, look.moment))
-    found += [
-        unknown(
-            checker, "history",
-            f"changes of {gap.kind or 'any kind'} may have been missed before {look.moment.name}: "
-            f"{gap.reason}", look.moment,
-        )
-        for look in seen
-        if (gap := gap_in(history, look.begins, look.moment.at, _revisions(history, look))) is not None
-    ]  # fmt: skip
+        gap = gap_in(history, look.begins, look.moment.at, _revisions(history, look))
+        if gap is not None:
+            kind = gap.kind or "any kind"
+            text = f"changes of {kind} may have been missed before {look.moment.name}: {gap.reason}"
+            found.append(unknown(checker, "history", text, look.moment))
     return found
 
 

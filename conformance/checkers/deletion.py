@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from conformance.checkers.base import CheckResult
-from conformance.checkers.family import family_of
+from conformance.checkers.family import family_of, foreign_uids
 from conformance.checkers.windows import doubts, moment_of, window
 from conformance.checkers.words import by, listing, named, origin, plural, seconds, subject
 from conformance.history.history import History, Life
@@ -109,7 +109,7 @@ def _left(history: History, deletion: _Deletion) -> Iterator[Finding]:
             for obj in state
             if obj.namespace == history.namespace and log.creator(obj.uid) is Layer.OPERATOR
         }
-    strangers = {foreign.uid for foreign in history.foreign}
+    strangers = foreign_uids(history)
     bound = history.bounds.deletion_deadline
     waited = deletion.moment.at - deletion.at
     left = {

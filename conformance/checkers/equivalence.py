@@ -120,7 +120,7 @@ def _return(history: History) -> tuple[Moment, Moment] | None:
         if first.at >= last.at:
             return None
         same = (first.graphs, first.components) == (last.graphs, last.components)
-        between = [s for s in history.steps if first.at < s.sent_at < last.at]
+        between = [s for s in history.steps if first.at <= s.sent_at < last.at]
         acted = any(took(step) or ChangeKind.OPERATOR in step.kinds for step in between)
         if same and _held(first) and acted and (last.graphs or last.components):
             return first, last
@@ -140,7 +140,7 @@ def _with_first(
         )
         for moment in (last, first)
     ]
-    steps = [s.name for s in history.steps if first.at < s.sent_at < last.at]
+    steps = [s.name for s in history.steps if first.at <= s.sent_at < last.at]
     since = f"what it was before {listing(steps)}"
     yield from _compare(sides[0], sides[1], graph, last, since=since)
 

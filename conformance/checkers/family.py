@@ -25,6 +25,13 @@ class Place:
     service: str
 
 
+def foreign_uids(history: History) -> frozenset[str]:
+    """Uids of what others put there, and of everything below it: none of it is the operator's."""
+    family = family_of(history)
+    own = {foreign.uid for foreign in history.foreign}
+    return frozenset(own.union(*(family.below(uid) for uid in own)))
+
+
 class Family:
     """Owner relations of every object that was ever seen. Use `family_of`."""
 

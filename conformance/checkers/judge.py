@@ -14,15 +14,16 @@ from conformance.checkers.base import CheckResult, run_checked
 from conformance.checkers.common import finding_of, unknown
 from conformance.checkers.looks import Look, looks
 from conformance.checkers.outcome import outcomes
-from conformance.checkers.registry import CHECKERS
+from conformance.checkers.registry import CHECKERS, RUN_CHECKERS
 from conformance.history.history import History
+from conformance.history.records import Scope
 from conformance.model.verdict import CheckerName, Finding, Outcome, Verdict, worst
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What was concluded of one case. `results` has every checker, in reading order; `outcomes` maps
-    the name of each step to how it ended."""
+    """What was concluded of one case. `results` has every checker, in reading order; `outcomes`
+    maps the name of each step to how it ended."""
 
     verdict: Verdict
     results: tuple[CheckResult, ...]
@@ -43,13 +44,14 @@ class Judgement:
 
 def judge(history: History) -> Judgement:
     """Judge a history with every checker. Pure: the same history gives the same judgement."""
+    if history.header.scope is Scope.RUN:
+        ran = tuple(run_checked(name, check, history) for name, check in RUN_CHECKERS.items())
+        return Judgement(verdict=worst(r.verdict for r in ran if r.verdict), results=ran)
     results = {name: run_checked(name, check, history) for name, check in CHECKERS.items()}
     ended = outcomes(history)
     for finding in _left_over(history, results, ended):
         result = results[finding.checker]
-        results[finding.checker] = dataclasses.replace(
-            result, findings=(*result.findings, finding)
-        )
+        results[finding.checker] = dataclasses.replace(result, findings=(*result.findings, finding))
     verdicts = [result.verdict for result in results.values() if result.verdict is not None]
     return Judgement(verdict=worst(verdicts), results=tuple(results.values()), outcomes=ended)
 
@@ -72,8 +74,10 @@ def _left_over(
         if outcome in (Outcome.FAILED, Outcome.INCONCLUSIVE) and step.name not in steps_told:
             if _moment_told(step.name, history, steps_told):
                 continue
-            text = f"step {step.name} on {step.target} ended {outcome} (HTTP {step.code}, generation "
-            text += f"{step.generation_before} to {step.generation_after}), so it proves nothing"
+            text = (
+                f"step {step.name} on {step.target} ended {outcome} (HTTP {step.code}, generation "
+                f"{step.generation_before} to {step.generation_after}), so it proves nothing"
+            )
             found.append(unknown(CheckerName.VALIDITY, f"step/{step.name}", text))
     if judged and all(ended[step.name] is Outcome.NOT_APPLICABLE for step in judged):
         text = "every judged step of this case was made moot by an earlier refusal"

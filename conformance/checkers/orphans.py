@@ -1,4 +1,4 @@
-"""Orphans: everything that came during the case is owned by something alive and wanted, or a keeper.
+"""Orphans: what came during the case is owned by something alive and wanted, or is a keeper.
 
 Every discovered kind, other namespaces and cluster-scoped objects included. While a graph is being
 deleted nothing is an orphan before the deletion deadline.
@@ -115,9 +115,7 @@ class _Names:
         uids = [uid for uid, life in history.lives.items()
                 if life.last.namespace == history.namespace]  # fmt: skip
         self._uids = frozenset(uids)
-        self._namespace = re.compile(
-            rf"(?<![a-z0-9-]){re.escape(history.namespace)}(?![a-z0-9])"
-        )
+        self._namespace = re.compile(rf"(?<![a-z0-9-]){re.escape(history.namespace)}(?![a-z0-9])")
 
     def in_(self, obj: Obj) -> bool:
         """True if the object names the case in its name, labels, annotations, owners or spec."""
@@ -143,7 +141,8 @@ def _finding(look: Look, obj: Obj, text: str, by: Layer, verdict: Verdict) -> Fi
         checker=NAME,
         verdict=verdict,
         subject=subject(obj),
-        message=f"{call(obj)} {text}, {elapsed(look)}; it is owned by nobody, created by {layer(by)}",
+        message=f"{call(obj)} {text}, {elapsed(look)}; it is owned by nobody, created by "
+        f"{layer(by)}",
         step=look.moment.steps[-1] if look.moment.steps else "",
         first_at=look.history.lives[obj.uid].created_at,
         last_at=look.moment.at,

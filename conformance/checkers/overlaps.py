@@ -23,8 +23,8 @@ class Overlap:
     """A stretch in which one service had two of what it may have one of.
 
     `from_revision` is the write that began it, `to_revision` the one that ended it (None: it still
-    lasts at the end of the history); times are the arrivals of those events. `row` and `state` are of
-    its beginning.
+    lasts at the end of the history); times are the arrivals of those events. `row` and `state` are
+    of its beginning.
     """
 
     graph: str

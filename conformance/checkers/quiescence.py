@@ -1,6 +1,10 @@
 """Quiescence: in the hold window the operator writes nothing that counts (design §10), and not more
 than `write_rate` requests a second, no-ops included; what changes nothing for it moves nothing.
 
+A moment at which the state did not even match is no rest: its mismatch is reported by its own
+checker, and the operator may still follow what the platform does. Only a spin on one object, far
+beyond that, is held against it there.
+
 Others' writes (Deployment controller, LWS controller, scheduler) are reported and do not gate.
 """
 
@@ -10,20 +14,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from conformance.checkers.base import CheckResult
+from conformance.checkers.stillness import owner_of, still_steps
 from conformance.checkers.windows import Window, doubts, hold_window, judged_moments
 from conformance.checkers.words import by, listing, named, plural, seconds, subject
 from conformance.history.history import History
-from conformance.history.records import Moment, MomentEnd, Step
+from conformance.history.records import Moment, MomentEnd
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import Layer
 from conformance.model.state import Obj
-from conformance.model.transition import ChangeKind
 from conformance.model.verdict import CheckerName, Finding, Verdict
 from conformance.rules.changes import EVIDENCE_KINDS, Act, Change, Part
-from conformance.rules.writes import CountedWrite, is_operators_kind, log_of
+from conformance.rules.writes import CountedWrite, log_of
 
 _NAME = CheckerName.QUIESCENCE
 _CLAIM = "the operator was at rest"
+# Requests for one object, in multiples of `write_rate`, that no progress of the platform explains:
+# following three pods of a group to readiness was seen to take six status writes in 5 s.
+_SPIN = 4.0
 
 
 def check(history: History) -> CheckResult:
@@ -35,9 +42,16 @@ def check(history: History) -> CheckResult:
     findings += _evidence(history, moments)
     for moment in moments:
         hold = hold_window(history, moment)
+        if moment.end is MomentEnd.INTERRUPTED:
+            # The driver stopped in mid-work; nobody claims that this was a hold window.
+            findings += doubts(history, _NAME, moment, hold, claim=_CLAIM)
+            continue
+        if moment.end is MomentEnd.DEADLINE and moment.reached_at is None:
+            findings += [*_spins(history, moment, hold), *still_steps(history, moment)]
+            continue
         seen = [*_counted(history, moment, hold), *_requests(history, moment, hold)]
         seen += [*_events(history, moment, hold), *_transition_times(history, moment, hold)]
-        steps = list(_steps(history, moment))
+        steps = list(still_steps(history, moment))
         if not any(finding.gates for finding in (*seen, *steps)):
             seen += _unsettled(moment, hold)
             seen += doubts(history, _NAME, moment, hold, claim=_CLAIM)
@@ -92,7 +106,7 @@ def _busy(
     target, count = objects.most_common(1)[0]
     first, last = writes[0].change, writes[-1].change
     obj = next(w.change.obj for w in writes if named(w.change.obj) == target)
-    owner = _owner(obj)
+    owner = owner_of(obj)
     others = f" and {plural(len(objects) - 1, 'other object')}" if len(objects) > 1 else ""
     still = ""
     if moment.end is MomentEnd.DEADLINE:
@@ -111,11 +125,6 @@ def _busy(
     )
 
 
-def _owner(obj: Obj) -> str:
-    reference = obj.controller
-    return f" (controlled by {reference.get('kind')} {reference.get('name')})" if reference else ""
-
-
 def _what(writes: Iterable[CountedWrite]) -> str:
     acts: dict[str, None] = {}
     for write in writes:
@@ -126,6 +135,34 @@ def _what(writes: Iterable[CountedWrite]) -> str:
         else:
             acts[str(change.act)] = None
     return listing(acts)
+
+
+def _spins(history: History, moment: Moment, hold: Window) -> Iterator[Finding]:
+    """One object written over and over while the state does not match."""
+    log = log_of(history)
+    length = hold.end - hold.start
+    writes = Counter(
+        subject(write.change.obj)
+        for write in log.counted(hold.start, hold.end)
+        if write.writer is Layer.OPERATOR
+    )
+    requests = Counter(
+        f"{write.resource}/{write.name}" for write in log.requests(hold.start, hold.end)
+    )
+    rows = [(row, "changed", writes, 1.0) for row in writes]
+    rows += [(row, "sent requests for", requests, _SPIN) for row in requests]
+    for about, how, counts, times in rows:
+        if counts[about] > times * history.bounds.write_rate * length:
+            yield Finding(
+                checker=_NAME,
+                verdict=Verdict.VIOLATES,
+                subject=about,
+                message=f"The operator {how} {about} {plural(counts[about], 'time')} in the "
+                f"{seconds(length)} before {moment.name}, without making the state match.",
+                first_at=hold.start,
+                last_at=hold.end,
+                evidence={"writes": dict(writes), "requests": dict(requests)},
+            )
 
 
 def _unsettled(moment: Moment, hold: Window) -> list[Finding]:
@@ -252,66 +289,9 @@ def _transition_times(history: History, moment: Moment, hold: Window) -> list[Fi
 def _moved(before: Obj, after: Obj) -> Iterator[str]:
     for new in after.status.get("conditions") or ():
         old = before.condition(str(new.get("type")))
-        if old is None or old.get("lastTransitionTime") == new.get("lastTransitionTime"):
+        was = old.get("lastTransitionTime") if old else None
+        if old is None or not was or was == new.get("lastTransitionTime"):
             continue
         # A new reason or message is something new to say, if not a transition; that is left alone.
         if all(old.get(key) == new.get(key) for key in ("status", "reason", "message")):
             yield str(new.get("type"))
-
-
-# Steps that must move nothing ---------------------------------------------------------------------
-
-
-def _steps(history: History, moment: Moment) -> Iterator[Finding]:
-    steps = history.steps_of(moment)
-    for step in steps:
-        idle = step.code == 0 and ChangeKind.NO_OP in step.kinds
-        still = not step.moves_generation and not set(step.kinds) & _MOVING
-        if not still or not (step.accepted or idle):
-            continue
-        later = [other.sent_at for other in steps if other.sent_at > step.sent_at]
-        end = min([*later, moment.at])
-        if step.accepted and step.moved:
-            yield _generation(step)
-        yield from _rewritten(history, step, end)
-
-
-_MOVING = {ChangeKind.DELETE, ChangeKind.OPERATOR, ChangeKind.DEPLOY, ChangeKind.ILLEGAL}
-
-
-def _generation(step: Step) -> Finding:
-    return Finding(
-        checker=_NAME,
-        verdict=Verdict.VIOLATES,
-        subject=f"{step.target_kind}/{step.target}",
-        message=f"{step.name} changed nothing of the spec of {step.target}, but moved its "
-        f"generation from {step.generation_before} to {step.generation_after}.",
-        graph=step.target,
-        step=step.name,
-        first_at=step.answered_at,
-    )
-
-
-def _rewritten(history: History, step: Step, end: float) -> Iterator[Finding]:
-    """Specs that the operator wrote, and children it made or deleted, after such a step."""
-    log = log_of(history)
-    for change in log.changes(step.sent_at, end):
-        if change.act is Act.GONE or not is_operators_kind(change.obj):
-            continue
-        if change.act is Act.CHANGED and Part.SPEC not in change.parts:
-            continue
-        writer = log.writer(change)
-        if writer not in (Layer.OPERATOR, Layer.UNKNOWN):
-            continue
-        verb = "changed the spec of" if change.act is Act.CHANGED else str(change.act)
-        yield Finding(
-            checker=_NAME,
-            verdict=Verdict.VIOLATES if writer is Layer.OPERATOR else Verdict.UNKNOWN,
-            subject=subject(change.obj),
-            message=f"{by(writer).capitalize()} {verb} {named(change.obj)}{_owner(change.obj)} "
-            f"{seconds(change.at - step.sent_at)} after {step.name}, which changes nothing.",
-            graph=step.target,
-            step=step.name,
-            first_at=change.at,
-            evidence={"change": str(change)},
-        )

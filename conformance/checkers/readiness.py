@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from conformance.checkers.family import Place, family_of
+from conformance.checkers.family import Place, family_of, foreign_uids
 from conformance.checkers.windows import Window
 from conformance.history.history import History
 from conformance.history.records import Event, EventType, Moment, Step
@@ -54,13 +54,10 @@ class Watched:
         return self.counts[-1][1]
 
 
-def watch(
-    history: History, within: Window, first: Step, moment: Moment
-) -> dict[Place, Watched]:
+def watch(history: History, within: Window, first: Step, moment: Moment) -> dict[Place, Watched]:
     """Every service that had pods before the step `first`, followed up to the moment."""
     family = family_of(history)
-    strangers = {f.uid for f in history.foreign}
-    strangers |= {uid for foreign in history.foreign for uid in family.below(foreign.uid)}
+    strangers = foreign_uids(history)
 
     def place_of(pod: Obj) -> Place | None:
         ours = pod.namespace == history.namespace and pod.uid not in strangers

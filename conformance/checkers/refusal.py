@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance.checkers.base import CheckResult
+from conformance.checkers.family import foreign_uids
 from conformance.checkers.promises import (
     answer_of,
     asked,
@@ -167,7 +168,7 @@ def _moves(
     history: History, step: Step, moment: Moment, *, base: int, end: float
 ) -> Iterator[Finding]:
     log = log_of(history)
-    strangers = {foreign.uid for foreign in history.foreign}
+    strangers = foreign_uids(history)
     moved: dict[Layer, list[Change]] = defaultdict(list)
     for change in log.changes(step.sent_at, end):
         if change.event.revision <= base or change.obj.uid in strangers:

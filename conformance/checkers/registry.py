@@ -9,6 +9,7 @@ from conformance.checkers import (
     equivalence,
     fidelity,
     foreign,
+    leftovers,
     operator_health,
     orphans,
     quiescence,
@@ -21,6 +22,9 @@ from conformance.checkers import (
 )
 from conformance.checkers.base import CheckFunction
 from conformance.model.verdict import CheckerName
+
+RUN_CHECKERS: dict[CheckerName, CheckFunction] = {CheckerName.ORPHANS: leftovers.check}
+"""For the history of a whole run, in which no graph is wanted any more."""
 
 CHECKERS: dict[CheckerName, CheckFunction] = {
     CheckerName.COEXISTENCE: coexistence.check,

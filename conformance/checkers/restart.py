@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from conformance.checkers.base import CheckResult
 from conformance.checkers.budget import touched
-from conformance.checkers.family import Place, family_of
+from conformance.checkers.family import Place, family_of, foreign_uids
 from conformance.checkers.promises import took
 from conformance.checkers.windows import Window, doubts, judged_moments, window
 from conformance.checkers.words import by, listing, named, origin, plural, seconds, subject
@@ -155,9 +155,7 @@ def _rolled(history: History, moment: Moment, within: Window) -> Iterator[Findin
         )
 
 
-def _causes(
-    history: History, pods: list[Obj], within: Window
-) -> list[tuple[Change, Layer]]:
+def _causes(history: History, pods: list[Obj], within: Window) -> list[tuple[Change, Layer]]:
     log, family = log_of(history), family_of(history)
     chain = {o.uid: o for pod in pods for o in family.chain(pod.uid)}
     found = []
@@ -179,7 +177,7 @@ def _rewritten(history: History, moment: Moment, within: Window) -> Iterator[Fin
     for change in log.changes(within.start, within.end):
         obj = change.obj
         ours = obj.kind not in PLATFORM_KINDS and obj.kind != "Event"
-        if not ours or not change.weighs or obj.uid in _strangers(history):
+        if not ours or not change.weighs or obj.uid in foreign_uids(history):
             continue
         writer = log.writer(change)
         if writer not in (Layer.OPERATOR, Layer.UNKNOWN):
@@ -214,7 +212,3 @@ def _rewritten(history: History, moment: Moment, within: Window) -> Iterator[Fin
 def _of_graph(obj: Obj) -> bool:
     owners = {owner.get("kind") for owner in obj.owners}
     return obj.kind in (GRAPH_KIND, COMPONENT_KIND) or bool(owners & {GRAPH_KIND, COMPONENT_KIND})
-
-
-def _strangers(history: History) -> set[str]:
-    return {foreign.uid for foreign in history.foreign}

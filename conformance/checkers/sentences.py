@@ -79,11 +79,9 @@ def _one_change(kind: ChangeKind, step: Step, service: str) -> str:
 
 def _to(step: Step, field: str) -> str:
     graph = step.after
-    if graph is None or step.component and graph == step.before:
+    if graph is None or (step.component and graph == step.before):
         return ""
-    values = {
-        getattr(s, field) for s in graph.services if s.name in step.services
-    }
+    values = {getattr(s, field) for s in graph.services if s.name in step.services}
     return f" to {values.pop()}" if len(values) == 1 and None not in values else ""
 
 
@@ -98,7 +96,7 @@ def elapsed(look: Look, service: str = "") -> str:
 
 
 def origin(history: History, state: State, objects: Sequence[Obj]) -> str:
-    """`it is controlled by DCD a, created by the operator`; several that are alike share a clause."""
+    """`it is controlled by DCD a, created by the operator`; those that are alike share a clause."""
     if not objects:
         return ""
     first, *rest = objects
@@ -124,7 +122,8 @@ def sentence(look: Look, row: Mismatch) -> str:
     """A mismatch with times, owner and creator."""
     objects = known(look, row.objects[:1])
     tail = origin(look.history, look.view.state, objects)
-    blame = "" if row.blame is Layer.OPERATOR or row.ending else f"; the fault is with {layer(row.blame)}"
+    operators = row.blame is Layer.OPERATOR or row.ending
+    blame = "" if operators else f"; the fault is with {layer(row.blame)}"
     about = f"; {tail}" if tail else ""
     if about and not row.message.startswith(call(objects[0])):
         about = f"; {call(objects[0])}{tail.removeprefix('it')}"

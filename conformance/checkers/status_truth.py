@@ -1,8 +1,9 @@
 """Status truth: Ready only when all is there, and nothing said of what is not.
 
-Judged at each verdict moment, and at each status write by the operator: its claim of Ready must have
-been true at some revision in the claim window before it, since it reads from a cache that may lag. An
-old claim left standing is judged only after the deadline; one that names the new generation at once.
+Judged at each verdict moment, and at each status write by the operator: its claim of Ready must
+have been true at some revision in the claim window before it, since it reads from a cache that may
+lag. An old claim left standing is judged only after the deadline; one that names the new generation
+at once.
 """
 
 from __future__ import annotations
@@ -106,8 +107,8 @@ def _false_claim(
         checker=NAME,
         verdict=Verdict.VIOLATES,
         subject=subject(root),
-        message=f"{call(root)} was said to be Ready{of} {when}, at revision {event.revision}, and at "
-        f"no time in the {history.bounds.claim_window:.0f} s before it was that so: "
+        message=f"{call(root)} was said to be Ready{of} {when}, at revision {event.revision}, and "
+        f"at no time in the {history.bounds.claim_window:.0f} s before it was that so: "
         f"{row.message}{tail}",
         graph=root.name,
         step=step.name if step else "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from conformance.history.history import History
 from conformance.history.records import Event, EventType
@@ -29,13 +30,10 @@ def ready_writes(history: History, others: frozenset[str]) -> Iterator[Event]:
             continue
         if kind != GRAPH_KIND and (kind != COMPONENT_KIND or life.first.owners):
             continue
-        before = None
-        for event in life.events:
-            # A create drops the status, and a list is no write.
-            wrote = event.type is EventType.MODIFIED and before is not None
-            changed = wrote and before.status != event.obj.status
-            before = event.obj
-            if not changed or event.obj.deleting:
+        for before, event in pairwise(life.events):
+            # Only changes count: a create drops the status, and a list is no write.
+            changed = before.obj.status != event.obj.status
+            if event.type is not EventType.MODIFIED or not changed or event.obj.deleting:
                 continue
             if ready_claim(event.obj, history.profile) is not True:
                 continue
@@ -70,7 +68,7 @@ def untrue(state: State, root: Obj, history: History, others: frozenset[str]) ->
 
 
 def claimed_generation(root: Obj, history: History) -> int:
-    """The generation of which Ready is claimed: the condition's, else the status's; 0 if neither."""
+    """The generation of which Ready is claimed: the condition's, else the status's, else 0."""
     condition = root.condition(history.profile.status.ready_condition) or {}
     value = condition.get("observedGeneration") or root.observed_generation
     return int(value or 0)

@@ -1,4 +1,4 @@
-"""Validity: is the history good enough to prove anything? Everything here is `unknown`, never a pass."""
+"""Validity: is the history good enough to prove anything? What is found here is `unknown`."""
 
 from __future__ import annotations
 

@@ -130,6 +130,9 @@ class Boot:
 
     def _write_files(self) -> None:
         layout, authority = self.layout, self._authority
+        # Programs append: an earlier run with the same directory must not be taken for this one.
+        for old in (layout.audit_log, *(layout.log(program.value) for program in Program)):
+            old.unlink(missing_ok=True)
         layout.pki.mkdir(mode=0o700)
         serving = authority.server([LOOPBACK, "localhost", "kubernetes.default.svc"])
         lws_webhook = authority.server([LOOPBACK])
@@ -216,7 +219,7 @@ class Boot:
     def _start(
         self, program: Program, arguments: Sequence[str], env: Mapping[str, str] | None = None
     ) -> Process:
-        self.logs[program.value] = self.layout.logs / f"{program.value}.log"
+        self.logs[program.value] = self.layout.log(program.value)
         return self.supervisor.spawn(
             name=program.value,
             argv=[str(self._programs.path(program)), *arguments],

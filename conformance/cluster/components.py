@@ -14,8 +14,8 @@ from conformance.cluster.ports import LOOPBACK
 
 MANIFESTS = resources.files("conformance.cluster") / "manifests"
 
-NODE_GPUS = 8
-"""GPUs of one node: capacity that the scheduler really counts."""
+NODE_GPUS = 32
+"""GPUs of one node: capacity that the scheduler really counts; enough for a dozen cases at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +69,10 @@ class Layout:
     def stages(self) -> Path:
         """What KWOK does to nodes and pods."""
         return self.directory / "kwok-stages.yaml"
+
+    def log(self, process: str) -> Path:
+        """Output and errors of one process."""
+        return self.logs / f"{process}.log"
 
     def kubeconfig(self, identity: str) -> Path:
         """Of one identity of the plane."""
@@ -233,7 +237,7 @@ def node(index: int, *, version: str) -> dict[str, Any]:
         "cpu": "64",
         "memory": "512Gi",
         "ephemeral-storage": "1Ti",
-        "pods": "110",
+        "pods": "250",
         "nvidia.com/gpu": str(NODE_GPUS),
     }
     return {

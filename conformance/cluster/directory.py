@@ -20,10 +20,10 @@ MEMORY_NEEDED = 2 << 30
 was seen to need a tenth of it."""
 
 
-def make() -> Path:
-    """A new private directory, in memory if there is room: etcd and the audit log then cost no disk
-    access."""
-    return Path(tempfile.mkdtemp(prefix=PREFIX, dir=_parent()))
+def prefix() -> Path:
+    """With what a new plane's path begins: in memory if there is room, since etcd and the audit log
+    then cost no disk access."""
+    return _parent() / PREFIX
 
 
 def sweep() -> list[Path]:

@@ -7,7 +7,6 @@ GPUs."""
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -45,7 +44,7 @@ class EmbeddedPlane:
     keys."""
 
     def __init__(self, *, programs: Programs, nodes: int = 4, logs: Path | None = None) -> None:
-        """`nodes` simulated nodes with 8 GPUs each. `logs`: a directory that keeps each process'
+        """`nodes` simulated nodes with 32 GPUs each. `logs`: a directory that keeps each process'
         log and the audit log; None puts them into the plane's directory, which is removed at the
         end."""
         if nodes < 1:
@@ -133,7 +132,7 @@ class EmbeddedPlane:
         """One sentence if a part of the control plane has died, else None. Operators do not
         count."""
         for name, process in self.processes.items():
-            if name in _SYSTEM and not process.running:
+            if name in _SYSTEM and not (process.running or process.restarting):
                 return (
                     f"{name} of the embedded control plane ended with code {process.returncode}; "
                     f"its log is {process.log}"
@@ -193,7 +192,7 @@ class EmbeddedPlane:
         folder = boot.layout.directory / "spawned" / name
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         command = with_private_files(argv, files=files or {}, staging=folder / "files", what=name)
-        log = boot.layout.logs / f"{name}.log"
+        log = boot.layout.log(name)
         process = boot.supervisor.spawn(
             name=name,
             argv=command,
@@ -269,13 +268,9 @@ class EmbeddedPlane:
     def _start_once(self) -> None:
         self._boot = None
         etcd, etcd_peer, apiserver, lws_webhook = free_ports(4)
-        place = directories.make()
-        try:
-            # The reaper before any key: from here on the directory goes away with this process.
-            self._supervisor = Supervisor(directory=place)
-        except BaseException:
-            shutil.rmtree(place, ignore_errors=True)
-            raise
+        # The reaper before any key: from here on the directory goes away with this process.
+        self._supervisor = Supervisor(prefix=directories.prefix())
+        place = self._supervisor.directory
         logs = (place / "logs" if self._kept_logs is None else self._kept_logs).absolute()
         logs.mkdir(parents=True, exist_ok=True)
         self._boot = Boot(

@@ -131,10 +131,10 @@ class Reaper:
                     preexec_fn=_prepare_child,
                 )
         except (OSError, subprocess.SubprocessError, ValueError) as error:
-            self._reply({"failed": name, "error": str(error)})
+            self.reply({"failed": name, "error": str(error)})
             return
         self._children[name] = child
-        self._reply({"spawned": name, "pid": child.pid})
+        self.reply({"spawned": name, "pid": child.pid})
 
     def _report_exits(self) -> None:
         for name, child in list(self._children.items()):
@@ -142,13 +142,14 @@ class Reaper:
                 del self._children[name]
                 # What the program started must not outlive it either.
                 _signal_group(child.pid, signal.SIGKILL)
-                self._reply({"exited": name, "pid": child.pid, "code": child.returncode})
+                self.reply({"exited": name, "pid": child.pid, "code": child.returncode})
         own = {child.pid for child in self._children.values()}
         for pid in _children_of_self():
             if pid not in own:
                 _reap(pid)
 
-    def _reply(self, message: dict[str, Any]) -> None:
+    def reply(self, message: dict[str, Any]) -> None:
+        """Send a line to the owner."""
         # If the owner is gone, the next look at the channel ends the loop.
         with contextlib.suppress(OSError):
             self._channel.sendall(json.dumps(message).encode() + b"\n")
@@ -200,16 +201,21 @@ def _children_of_self() -> list[int]:
 
 
 def main(argv: list[str]) -> int:
-    """`reaper.py FD DIRECTORY OWNER_PID`: serve the socket FD for the process OWNER_PID."""
+    """`reaper.py FD PREFIX OWNER_PID`: serve the socket FD for the process OWNER_PID, over a new
+    private directory whose path begins with PREFIX."""
     channel = socket.socket(fileno=int(argv[1]))
-    directory, owner = argv[2], int(argv[3])
+    prefix, owner = argv[2], int(argv[3])
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     _libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
+    # Made here and not by the owner: there is no moment at which it exists and nobody removes it.
+    directory = f"{prefix}{os.urandom(6).hex()}"
+    os.mkdir(directory, 0o700)
     lock = os.open(os.path.join(directory, LOCK_NAME), os.O_CREAT | os.O_RDWR, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    channel.sendall(b'{"ready": true}\n')
-    Reaper(channel=channel, directory=directory, owner=owner).run()
+    reaper = Reaper(channel=channel, directory=directory, owner=owner)
+    reaper.reply({"ready": directory})
+    reaper.run()
     return 0
 
 

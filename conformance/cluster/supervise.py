@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -59,6 +60,8 @@ class Process:
         self.returncode: int | None = None
         self.starts = 0
         """How often it was started: an exit that nobody asked for is told apart by the owner."""
+        self.restarting = False
+        """In the middle of `restart`: that it does not run is then no failure."""
         self._supervisor = supervisor
         self._running = False
         self._condition = threading.Condition()
@@ -103,10 +106,14 @@ class Process:
 
     def restart(self, *, timeout: float = 10.0) -> None:
         """End it at once if it runs, and start it again."""
-        self.kill()
-        if self._running:
-            self.wait(timeout)
-        self.start()
+        self.restarting = True
+        try:
+            self.kill()
+            if self._running:
+                self.wait(timeout)
+            self.start()
+        finally:
+            self.restarting = False
 
     def tail(self, lines: int = 15) -> str:
         """The last lines of its log, for an error message."""
@@ -127,12 +134,10 @@ class Process:
 class Supervisor:
     """The owner's side of one reaper. Thread-safe; use as a context manager or call `stop`."""
 
-    def __init__(
-        self, *, directory: Path, on_exit: Callable[[Process], None] | None = None
-    ) -> None:
-        """Start the reaper over `directory`, which it removes at the end. `on_exit` is called from
-        a thread of the supervisor, once for each end of a process."""
-        self.directory = directory
+    def __init__(self, *, prefix: Path, on_exit: Callable[[Process], None] | None = None) -> None:
+        """Start the reaper, which makes `directory`, private and new, its path beginning with
+        `prefix`, and removes it at the end. `on_exit` is called from a thread of the supervisor,
+        once for each end of a process. Raises InfraError if the reaper does not start."""
         self.processes: dict[str, Process] = {}
         self._on_exit = on_exit
         self._lock = threading.Lock()
@@ -152,7 +157,7 @@ class Supervisor:
                     "-S",
                     reaper.__file__,
                     str(theirs.fileno()),
-                    str(directory),
+                    str(prefix),
                     str(os.getpid()),
                 ],
                 pass_fds=[theirs.fileno()],
@@ -161,17 +166,7 @@ class Supervisor:
                 stdout=subprocess.DEVNULL,
                 cwd="/",
             )
-        ours.settimeout(REPLY_SECONDS)
-        try:
-            ready = ours.recv(64)
-        except TimeoutError:
-            ready = b""
-        if b"ready" not in ready:
-            self._reaper.kill()
-            raise InfraError(
-                f"the reaper of {directory} did not start within {REPLY_SECONDS:.0f} s"
-            )
-        ours.settimeout(None)
+        self.directory = self._wait_ready(prefix)
         self._reader = threading.Thread(target=self._read, name="supervisor", daemon=True)
         self._reader.start()
 
@@ -215,9 +210,27 @@ class Supervisor:
             self._reaper.wait()
         self._channel.close()
         self._reader.join(timeout=5)
+        # The reaper has done so, unless it was killed.
+        shutil.rmtree(self.directory, ignore_errors=True)
         for process in self.processes.values():
             if process.running:
                 process._mark(running=False, code=-int(signal.SIGKILL))
+
+    def _wait_ready(self, prefix: Path) -> Path:
+        self._channel.settimeout(REPLY_SECONDS)
+        try:
+            # One short line, sent at once: it does not come in pieces.
+            directory = Path(json.loads(self._channel.recv(1 << 16))["ready"])
+        except BaseException as error:
+            self._channel.close()
+            if not isinstance(error, (OSError, ValueError)):
+                raise
+            raise InfraError(
+                f"the reaper of the control plane did not make {prefix}... within "
+                f"{REPLY_SECONDS:.0f} s"
+            ) from error
+        self._channel.settimeout(None)
+        return directory
 
     def _spawn(self, process: Process) -> int:
         with self._spawning:

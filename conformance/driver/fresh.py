@@ -11,10 +11,11 @@ from filelock import FileLock
 
 from conformance.driver.namespaces import namespace_name, open_namespace
 from conformance.driver.progress import Progress
+from conformance.driver.reading import Reading
 from conformance.driver.requests import path_of, send
 from conformance.driver.session import Session
 from conformance.driver.settle import settle
-from conformance.history.records import Fresh, MomentEnd, from_json, to_json
+from conformance.history.records import Fresh, Header, MomentEnd, from_json, to_json
 from conformance.kube import FIELD_MANAGER, Api
 from conformance.model.graph import GRAPH_KIND, Graph
 from conformance.model.manifest import manifest
@@ -54,6 +55,13 @@ class FreshStates:
             path.write_text(json.dumps(to_json(fresh)))
             return fresh
 
+    def _header(self, namespace: str) -> Header:
+        session = self._session
+        return Header(
+            case="", feature="", title="a fresh deploy", operator=session.operator,
+            namespace=namespace, profile={}, bounds={}, users=session.users,
+        )  # fmt: skip
+
     def _deploy(self, graph: Graph) -> Fresh:
         bounds, profile = self._session.bounds, self._session.profile
         namespace = namespace_name(f"fresh-{graph.name}")
@@ -75,7 +83,7 @@ class FreshStates:
             return mismatches(sight) or unobserved(sight)
 
         settled = settle(
-            tail, look=look, since=time.time(), deadline=bounds.deadline, hold=bounds.arrange_hold,
+            Reading(tail, self._header(namespace)), look=look, since=time.time(), deadline=bounds.deadline, hold=bounds.arrange_hold,
             poll=bounds.poll, progress=self._progress,
             what=lambda state: "fresh deploy: " + progress(Sight(state=state, wanted=wanted)),
         )  # fmt: skip

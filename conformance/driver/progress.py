@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+# Nobody reads faster than this.
+_SECONDS = 2.0
 
 
 @dataclass(slots=True)
@@ -16,15 +20,16 @@ class Progress:
     case: str = ""
     _last: float = 0.0
 
-    def waiting(self, what: str, *, elapsed: float, bound: float) -> None:
-        """Note what is awaited, for how long already and of which bound (seconds)."""
+    def waiting(self, what: Callable[[], str], *, elapsed: float, bound: float) -> None:
+        """Note what is awaited, for how long already and of which bound (seconds). `what` is asked
+        only when a line is due, since to describe a state costs more than to look at it."""
         now = time.monotonic()
-        if self.path is None or now - self._last < 0.5:
+        if self.path is None or now - self._last < _SECONDS:
             return
         self._last = now
         # A lost progress line must never fail a case.
         with contextlib.suppress(OSError):
-            self.path.write_text(f"{self.case}: {what}, {elapsed:.1f} s of {bound:.0f} s\n")
+            self.path.write_text(f"{self.case}: {what()}, {elapsed:.1f} s of {bound:.0f} s\n")
 
     def clear(self) -> None:
         """Nothing is awaited any more."""

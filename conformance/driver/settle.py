@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from tenacity import Retrying, retry_if_result, wait_fixed
 
 from conformance.driver.progress import Progress
-from conformance.history.records import Event, EventType, MomentEnd
-from conformance.model.kinds import PLATFORM_KINDS
-from conformance.model.state import Obj, State
-from conformance.record.tail import Tail
+from conformance.driver.reading import Reading
+from conformance.history.records import MomentEnd
+from conformance.model.state import State
 from conformance.rules.base import Mismatch
 
-_EVIDENCE_KINDS = {"Event", "Endpoints", "EndpointSlice"}
 Look = Callable[[State], Sequence[Mismatch]]
 
 
@@ -34,7 +32,7 @@ class Settled:
 
 
 def settle(
-    tail: Tail,
+    reading: Reading,
     *,
     look: Look,
     since: float,
@@ -46,15 +44,15 @@ def settle(
 ) -> Settled:
     """Look at the recorded state until it matches and has stayed so for `hold`, or the deadline.
 
-    `look` returns what still does not match. Raises InfraError when the recorder died: nothing can
+    `look` returns what still does not match; Raises InfraError when the recorder died: nothing can
     be concluded then.
     """
-    watch = _Watch(tail=tail, look=look, since=since, deadline=deadline, hold=hold)
+    watch = _Watch(reading=reading, look=look, since=since, deadline=deadline, hold=hold)
 
     def attempt() -> Settled | None:
         result = watch.step()
         progress.waiting(
-            what(tail.state()), elapsed=time.time() - since,
+            lambda: what(reading.state()), elapsed=time.time() - since,
             bound=hold if watch.steady_since is not None else deadline,
         )  # fmt: skip
         return result
@@ -73,59 +71,38 @@ class _Watch:
     """The state of one wait."""
 
     def __init__(
-        self, *, tail: Tail, look: Look, since: float, deadline: float, hold: float
+        self, *, reading: Reading, look: Look, since: float, deadline: float, hold: float
     ) -> None:
-        self._tail = tail
+        self._reading = reading
         self._look = look
         self._since = since
         self._deadline = deadline
         self._hold = hold
-        self._known: dict[str, Obj] = {obj.uid: obj for obj in tail.state()}
         self._problems: tuple[Mismatch, ...] | None = None
         self.steady_since: float | None = None
 
     def step(self) -> Settled | None:
-        records = self._tail.poll()
-        events = [record for record in records if isinstance(record, Event)]
-        disturbed = [event.at for event in events if self._disturbs(event)]
-        if events or self._problems is None:
-            self._problems = tuple(self._look(self._tail.state()))
+        arrived = [event.at for event in self._reading.poll()]
+        if arrived or self._problems is None:
+            self._problems = tuple(self._look(self._reading.state()))
         now = time.time()
         if self._problems:
             self.steady_since = None
         elif self.steady_since is None:
-            # What arrived just now was true when it arrived, not only when it was looked at.
-            self.steady_since = max((event.at for event in events), default=now)
-        if self.steady_since is not None and disturbed:
-            self.steady_since = max(self.steady_since, *disturbed)
+            # What arrived just now was true when it arrived, not only when it was looked at; but
+            # nothing that the answer was still to come for.
+            self.steady_since = max(self._since, max(arrived, default=now))
+        if self.steady_since is not None:
+            counted = self._reading.counted(self.steady_since, now)
+            self.steady_since = max([self.steady_since, *(write.change.at for write in counted)])
         if self.steady_since is not None and now - self.steady_since >= self._hold:
-            return self.settled(MomentEnd.HELD)
+            return self._settled(MomentEnd.HELD)
         begun = self.steady_since is not None and self.steady_since <= self._since + self._deadline
         if now > self._since + self._deadline and not begun:
-            return self.settled(MomentEnd.DEADLINE)
+            return self._settled(MomentEnd.DEADLINE)
         return None
 
-    def _disturbs(self, event: Event) -> bool:
-        """True for a write that may count: not status, not the platform's objects."""
-        obj = event.obj
-        old = self._known.get(obj.uid)
-        if event.type is EventType.DELETED:
-            self._known.pop(obj.uid, None)
-        else:
-            self._known[obj.uid] = obj
-        if obj.kind in PLATFORM_KINDS or obj.kind in _EVIDENCE_KINDS:
-            return False
-        if old is None or event.type is EventType.DELETED:
-            return True
-        return (
-            old.spec != obj.spec
-            or old.labels != obj.labels
-            or old.annotations != obj.annotations
-            or old.owners != obj.owners
-            or old.finalizers != obj.finalizers
-        )
-
-    def settled(self, end: MomentEnd) -> Settled:
+    def _settled(self, end: MomentEnd) -> Settled:
         return Settled(
             end=end,
             reached_at=self.steady_since,

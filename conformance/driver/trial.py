@@ -15,6 +15,7 @@ from typing import Any
 
 from conformance.driver.fresh import FreshStates
 from conformance.driver.progress import Progress
+from conformance.driver.reading import Reading
 from conformance.driver.requests import Sent, path_of, send, send_transition
 from conformance.driver.session import OperatorControl, Session
 from conformance.driver.settle import settle
@@ -86,6 +87,7 @@ class Trial:
         self.namespace = header.namespace
         self._api = api
         self._tail = tail
+        self._reading = Reading(tail, header)
         self._header = header
         self._progress = progress_line
         self._fresh = fresh
@@ -122,8 +124,8 @@ class Trial:
 
     def state(self) -> State:
         """The namespace as recorded by now."""
-        self._tail.poll()
-        return self._tail.state()
+        self._reading.poll()
+        return self._reading.state()
 
     # Arranging and changing ---------------------------------------------------------------------
 
@@ -388,9 +390,11 @@ class Trial:
     def settle(self, *, judged: bool, hold: float, blocked: bool = False) -> Moment:
         """Wait until what is wanted is reached and held, and journal the moment."""
         graphs, components = tuple(self._graphs.values()), tuple(self._components.values())
+        others = (r.uid for r in self._journal.records if isinstance(r, Foreign))
         wanted = Wanted(
-            namespace=self.namespace, graphs=graphs, components=components, profile=self.profile
-        )
+            namespace=self.namespace, graphs=graphs, components=components, profile=self.profile,
+            others=frozenset(others),
+        )  # fmt: skip
 
         def look(state: State) -> list[Mismatch]:
             sight = Sight(state=state, wanted=wanted)
@@ -402,7 +406,7 @@ class Trial:
         deadline = self.bounds.deletion_deadline if deleting else self.bounds.deadline
         since = max((step.answered_at for step in self._pending), default=time.time())
         settled = settle(
-            self._tail, look=look, since=since, deadline=deadline, hold=hold,
+            self._reading, look=look, since=since, deadline=deadline, hold=hold,
             poll=self.bounds.poll, progress=self._progress,
             what=lambda state: progress(Sight(state=state, wanted=wanted)),
         )  # fmt: skip

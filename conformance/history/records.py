@@ -242,6 +242,14 @@ class Tables:
     """Kind → printed table."""
 
 
+class Scope(enum.StrEnum):
+    """What a history is of."""
+
+    CASE = "case"
+    RUN = "run"
+    """The whole run: cluster-scoped objects, and namespaces that are no case's."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
     """The first line of a stored history: what was run, against what, judged by which bounds.
@@ -262,6 +270,7 @@ class Header:
     total_order: bool = True
     audited: bool = True
     race: bool = False
+    scope: Scope = Scope.CASE
     users: Mapping[str, str] = field(default_factory=dict)
     """User name in the audit log → layer (`operator`, `LWS controller`, `Kubernetes`, `suite`)."""
     started_at: float = 0.0
@@ -297,6 +306,7 @@ _TYPES: dict[str, type[Any]] = {
 }
 _ENUMS: dict[tuple[str, str], type[enum.StrEnum]] = {
     ("event", "type"): EventType,
+    ("header", "scope"): Scope,
     ("step", "expect"): Expect,
     ("moment", "end"): MomentEnd,
     ("operator", "kind"): OperatorEventKind,

@@ -1,7 +1,8 @@
 """Who wrote it: joins recorded events with the audit log.
 
 Joined by verb, resource, namespace, name and time; what fits more than one author is an unknown
-writer, never the nearest. Without an audit log, managedFields name the last writer of each field set.
+writer, never the nearest. Without an audit log, managedFields name the last writer of each field
+set.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def layer_for(header: Header, user: str) -> Layer:
     named = header.users.get(user)
     if named is not None:
         return Layer(named)
-    if user.startswith("system:serviceaccount:kube-system:") or user.startswith("system:"):
+    if user.startswith("system:"):
         return Layer.PLATFORM
     return Layer.UNKNOWN
 
@@ -105,8 +106,6 @@ def creator(history: History, uid: str) -> Layer:
 
 def _by_managed_fields(history: History, event: Event) -> Layer:
     entries = event.object.get("metadata", {}).get("managedFields") or []
-    managers = {
-        entry.get("manager", "") for entry in entries if not entry.get("subresource", "")
-    }
+    managers = {entry.get("manager", "") for entry in entries if not entry.get("subresource", "")}
     layers = {layer_of(history, manager) for manager in managers}
     return layers.pop() if len(layers) == 1 else Layer.UNKNOWN

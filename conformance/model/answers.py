@@ -1,9 +1,10 @@
 """What an API server's answer means: accepted, refused by a rule, or failed for another reason.
 
 Only an admission webhook, a ValidatingAdmissionPolicy and the CRD's own schema or CEL rules refuse.
-RBAC, conflicts, quota, outages and 5xx answers are other classes: they say nothing about the operator's
-policy. The texts are those of k8s.io/apiserver: the webhook plugin writes `admission webhook "NAME"
-denied the request`, the policy plugin `ValidatingAdmissionPolicy 'NAME' with binding 'B' denied request`.
+RBAC, conflicts, quota, outages and 5xx answers are other classes: they say nothing about the
+operator's policy. The texts are those of k8s.io/apiserver: the webhook plugin writes `admission
+webhook "NAME" denied the request`, the policy plugin `ValidatingAdmissionPolicy 'NAME' with binding
+'B' denied request`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class AnswerClass(enum.StrEnum):
 
     ACCEPTED = "accepted"
     REFUSED = "refused"
-    """4xx by an admission webhook, a ValidatingAdmissionPolicy, or the CRD's schema or CEL rules."""
+    """4xx by an admission webhook, a ValidatingAdmissionPolicy, or the CRD's schema or CEL."""
     RBAC = "forbidden by RBAC"
     UNAUTHORIZED = "not authenticated"
     QUOTA = "quota exceeded"
@@ -61,8 +62,9 @@ _FIELD = re.compile(r"\bspec(?:\.[A-Za-z_][\w-]*|\[[^\]]+\])+")
 class Answer:
     """An API answer, understood.
 
-    `by` says which kind of rule refused (None if none did) and `rule` the webhook's or policy's name;
-    `message` has the Status message and its causes; `fields` are the paths below `spec` in them.
+    `by` says which kind of rule refused (None if none did) and `rule` the name of the webhook or
+    policy; `message` has the Status message and its causes; `fields` are the paths below `spec` in
+    them.
     """
 
     kind: AnswerClass
@@ -90,12 +92,13 @@ def classify(code: int, answer: Mapping[str, Any]) -> AnswerClass:
 
 
 def understand(code: int, answer: Mapping[str, Any]) -> Answer:
-    """The meaning of an HTTP code (0: no answer came) and, on failure, the Status object with it."""
+    """The meaning of an HTTP code (0: no answer came) and, on failure, of the Status object."""
     details = answer.get("details") or {}
     causes = [cause for cause in details.get("causes") or () if isinstance(cause, Mapping)]
     message = str(answer.get("message") or "")
     texts = [message, *(str(cause.get("message") or "") for cause in causes)]
-    fields = [str(cause["field"]) for cause in causes if str(cause.get("field", "")).startswith("spec")]
+    paths = [str(cause.get("field", "")) for cause in causes]
+    fields = [path for path in paths if path.startswith("spec")]
     for text in texts:
         fields += _FIELD.findall(text)
     by, rule = _refused_by(code, message)
@@ -177,8 +180,8 @@ def names_change(
     services: Iterable[str],
     words: Iterable[str] = (),
 ) -> bool:
-    """True if a refusal says what it refuses: a service by name, a field of the change under `spec`,
-    or one of the profile's regular expressions (`refusal_words`).
+    """True if a refusal says what it refuses: a service by name, a field of the change under
+    `spec`, or one of the profile's regular expressions (`refusal_words`).
 
     A change without field words of its own (a deploy, an illegal field) may be named by any path
     below `spec`.

@@ -25,7 +25,7 @@ _RANK = {Verdict.CONFORMS: 0, Verdict.UNKNOWN: 1, Verdict.VIOLATES: 2}
 
 
 def worst(verdicts: Iterable[Verdict], *, empty: Verdict = Verdict.UNKNOWN) -> Verdict:
-    """The worst of the verdicts; `empty` when there is none, since nothing judged proves nothing."""
+    """The worst of the verdicts; `empty` if there is none, since nothing judged proves nothing."""
     return max(verdicts, key=lambda verdict: verdict.rank, default=empty)
 
 

@@ -49,7 +49,9 @@ class OperatorProcess:
         self._ready_within = ready_within
         self._on_event = on_event
         self._events: list[OperatorEvent] = []
-        self._changed = threading.Condition()
+        self._recording = threading.Lock()
+        # A case may kill it while the run's own watch starts it again.
+        self._control = threading.RLock()
         self._planned: OperatorEventKind | None = None
         self._read = 0
         self._watcher: threading.Thread | None = None
@@ -59,7 +61,7 @@ class OperatorProcess:
     @property
     def events(self) -> list[OperatorEvent]:
         """What happened to it so far, in order. An EXITED that nobody asked for is a finding."""
-        with self._changed:
+        with self._recording:
             return list(self._events)
 
     @property
@@ -90,11 +92,12 @@ class OperatorProcess:
 
     def start(self) -> None:
         """Run it again and wait until it is ready. Raises StartError if it does not get there."""
-        if self.alive():
-            raise InfraError(f"the operator {self.name} already runs (pid {self.pid})")
-        self._join()
-        self._process.start()
-        self._started()
+        with self._control:
+            if self.alive():
+                raise InfraError(f"the operator {self.name} already runs (pid {self.pid})")
+            self._join()
+            self._process.start()
+            self._started()
         self.wait_ready()
 
     def restart(self) -> None:
@@ -157,17 +160,16 @@ class OperatorProcess:
         self._watcher.start()
 
     def _end(self, kind: OperatorEventKind, send: Callable[[], None]) -> None:
-        with self._changed:
-            if self._planned is None and self.alive():
+        with self._control:
+            if self.alive():
                 self._planned = kind
-        if self.alive():
-            send()
-            try:
-                self._process.wait(STOP_SECONDS)
-            except TimeoutError:
-                self._process.kill()
-                self._process.wait(STOP_SECONDS)
-        self._join()
+                send()
+                try:
+                    self._process.wait(STOP_SECONDS)
+                except TimeoutError:
+                    self._process.kill()
+                    self._process.wait(STOP_SECONDS)
+            self._join()
 
     def _join(self) -> None:
         if self._watcher is not None:
@@ -181,8 +183,7 @@ class OperatorProcess:
             except TimeoutError:
                 self._look_for_crashes()
         self._look_for_crashes()
-        with self._changed:
-            kind = self._planned or OperatorEventKind.EXITED
+        kind = self._planned or OperatorEventKind.EXITED
         ended = f"signal {-code}" if code < 0 else f"exit code {code}"
         last = self.tail(1).strip()
         told = kind is OperatorEventKind.EXITED and last
@@ -203,8 +204,7 @@ class OperatorProcess:
 
     def _add(self, kind: OperatorEventKind, text: str = "") -> None:
         event = OperatorEvent(kind=kind, at=time.time(), text=text)
-        with self._changed:
+        with self._recording:
             self._events.append(event)
-            self._changed.notify_all()
         if self._on_event is not None:
             self._on_event(event)

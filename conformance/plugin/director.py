@@ -102,7 +102,10 @@ class Director:
     def _close(self) -> None:
         plane, self._open = self._open, None
         if plane is not None:
-            plane.close()
+            try:
+                plane.judge_end()
+            finally:
+                plane.close()
             _publish(_state(self._options, self._queue[0], "closed"), "")
 
 

@@ -13,6 +13,7 @@ from conformance.evidence.explain import explain
 from conformance.history import store
 from conformance.model.errors import InfraError, Violation
 from conformance.model.verdict import Verdict
+from conformance.plugin.collection import node_of
 from conformance.plugin.trials import operator_events
 from conformance.record.oplog import OperatorLog
 from conformance.report import junit
@@ -44,7 +45,7 @@ def run_case(
     path = history_path(results, trial.case, trial.session.operator)
     store.write(path, history)
     result = case_result(
-        history, judgement, duration=time.time() - trial.started_at, node=item.nodeid,
+        history, judgement, duration=time.time() - trial.started_at, node=node_of(item),
         history_file=history_file(path, results=results), error=str(problem) if problem else "",
     )  # fmt: skip
     write_case(results, result)
@@ -56,7 +57,8 @@ def run_case(
             raise Violation(explanation.text)
         raise problem or InfraError(_unknown(result, explanation.text))
     if result.known:
-        pytest.xfail(f"{KNOWN_MARK}: {result.findings[0].known}: {explanation.sentence}")
+        known = next(finding for finding in result.findings if finding.known)
+        pytest.xfail(f"{KNOWN_MARK}: {known.known}: {known.message}")
 
 
 def _unknown(result: CaseResult, text: str) -> str:

@@ -19,11 +19,12 @@ from conformance.history.records import OperatorEvent, OperatorEventKind, to_jso
 from conformance.kube import Api
 from conformance.model.errors import InfraError
 from conformance.model.graph import GRAPH_KIND
-from conformance.model.kinds import Layer
+from conformance.model.kinds import UNRECORDED, Layer
 from conformance.model.manifest import manifest
 from conformance.operator.install import install
 from conformance.operator.profiles import LoadedProfile
 from conformance.operator.running import RunningOperator
+from conformance.plugin.leftovers import judge_run
 from conformance.plugin.run_options import RunOptions
 from conformance.record.process import RecorderProcess
 from conformance.record.tail import Tail
@@ -47,6 +48,7 @@ class OpenPlane:
         self._plane: EmbeddedPlane | None = None
         self._recorder: RecorderProcess | None = None
         self._operator: RunningOperator | None = None
+        self._opened_at = 0.0
         self._lock = threading.Lock()
         self._exited = threading.Event()
         self._closing = threading.Event()
@@ -92,9 +94,15 @@ class OpenPlane:
                 warm_up=lambda _running: self._warm_up(), on_event=self._on_event,
             )  # fmt: skip
             threading.Thread(target=self._watch_operator, daemon=True).start()
+            self._opened_at = time.time()
         except BaseException:
             self.close()
             raise
+
+    def judge_end(self) -> None:
+        """Judge what the operator left outside the cases' namespaces, while everything still runs."""
+        if self._operator is not None and self._plane is not None:
+            judge_run(self._session(control=None), started_at=self._opened_at)
 
     def close(self) -> None:
         """End the operator, the recorder and the control plane."""
@@ -125,11 +133,14 @@ class OpenPlane:
     def _warm_up(self) -> None:
         """Let the operator bring a throw-away graph up once: /readyz was seen to say ok up to 8 s
         before the first reconcile. One that never does is left to the cases to judge."""
-        assert self._plane is not None
+        assert self._plane is not None and self._recorder is not None
         profile, bounds = self._loaded.profile, self._options.bounds
         graph = graphs.agg().replace(name="warm-up", annotations=dict(profile.graph_annotations))
         version = profile.versions[0]
         with Api.from_kubeconfig(self._plane.kubeconfig) as api:
+            # A kind that is recorded late starts with a gap mark, which no case must see.
+            kinds = (kind for kind in api.discover() if kind.kind not in UNRECORDED)
+            self._recorder.wait_recording(kinds)
             namespace = namespace_name(f"warm-up-{self.name}")
             tail = Tail(self.directory, namespace)
             open_namespace(api, namespace, bounds=bounds)

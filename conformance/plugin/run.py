@@ -68,15 +68,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     collection.parametrize(metafunc, metafunc.config.stash[OPTIONS])
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Order the cases, and note which there are: under xdist only workers collect."""
-    run = config.stash[OPTIONS]
-    collection.order(items, run)
-    if config.option.collectonly:
+    """Order the cases, before pytest-xdist reads their groups."""
+    collection.order(items, config.stash[OPTIONS])
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Note which cases there are after all deselection: under xdist only workers collect."""
+    config, run = session.config, session.config.stash[OPTIONS]
+    if config.option.collectonly or (_is_distributed(config) and not _is_worker(config)):
         return
-    cases = summary.expected(items, run)
-    disruptive = [item.nodeid for item in items if (m := mark_of(item)) and m.disruptive]
+    cases = summary.expected(session.items, run)
+    disruptive = [
+        collection.node_of(item) for item in session.items if (m := mark_of(item)) and m.disruptive
+    ]
     if _is_worker(config):
         data = {"cases": [c.model_dump(mode="json") for c in cases], "disruptive": disruptive}
         path = run.results / "live" / _CASES_FILE
@@ -158,8 +164,7 @@ class _Counting:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         director = self._config.stash.get(_DIRECTOR, None)
         if report.when == "teardown" and director is not None:
-            # xdist appends the group's name to the id.
-            director.finished(report.nodeid.rpartition("@disruptive-")[0] or report.nodeid)
+            director.finished(collection.without_group(report.nodeid))
 
 
 @pytest.hookimpl(tryfirst=True)

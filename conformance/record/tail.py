@@ -40,7 +40,7 @@ class Tail:
             raise ValueError("a Tail needs a namespace, found an empty name")
         self.namespace = namespace
         self.records: list[Record] = []
-        """Everything so far, in order of arrival."""
+        """Everything so far, in order of reading; those of one kind in order of revision."""
         self.since = time.time()
         self.last_event_at = 0.0
         """When the last event of the namespace arrived at the recorder; 0 before the first."""

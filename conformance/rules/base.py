@@ -14,8 +14,8 @@ from conformance.model.verdict import CheckerName
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """What must exist at a moment. A bare component is a one-service Graph under the component's
-    name. `others` are uids of objects that are nobody's business here: what the suite put beside the
-    graphs (foreign objects, prerequisites). They and what is below them are left out."""
+    name. `others` are uids of objects that are nobody's business here: what the suite put beside
+    the graphs (foreign objects, prerequisites). They and what is below them are left out."""
 
     namespace: str
     graphs: tuple[Graph, ...]
@@ -28,10 +28,10 @@ class Wanted:
 class Mismatch:
     """One difference between a state and what is wanted; `checker` is the one that reports it.
 
-    `message` is a clause that names the objects; the checker adds times, owner and creator. `objects`
-    are their uids, the one at fault first. `blame` is the layer whose fault it is: a right workload
-    with a wrong StatefulSet is not the operator's. `ending` marks what is on its way out already.
-    """
+    `message` is a clause that names the objects; the checker adds times, owner and creator.
+    `objects` are their uids, the one at fault first. `blame` is the layer whose fault it is: a
+    right workload with a wrong StatefulSet is not the operator's. `ending` marks what is on its way
+    out already."""
 
     checker: CheckerName
     subject: str

@@ -23,8 +23,8 @@ class Doubling(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Together:
-    """Workloads (or components) of one service that exist side by side. `stale` should not be there;
-    `kept` is what it stands beside."""
+    """Workloads (or components) of one service that exist side by side. `stale` should not be
+    there; `kept` is what it stands beside."""
 
     what: Doubling
     part: Part
@@ -66,7 +66,9 @@ def _doubling(part: Part, view: View) -> Together | None:
     if len(workloads) <= most:
         return None
     keep = max(1, wanted_count(part.service, profile)) if good else 1
-    by_fit = sorted(workloads, key=lambda w: (size_of(w) != part.service.size, [-a for a in _age(w)]))
+    by_fit = sorted(
+        workloads, key=lambda w: (size_of(w) != part.service.size, [-a for a in _age(w)])
+    )
     return _row(Doubling.GENERATIONS, part, by_fit[keep:], by_fit[:keep])
 
 
@@ -84,8 +86,8 @@ def coexistence(view: View) -> list[Mismatch]:
         Mismatch(
             checker=CheckerName.COEXISTENCE,
             subject=subject(row.stale[0]),
-            message=f"{listed(map(call, row.stale))} of service {row.part.name} still exists beside "
-            f"{listed(map(call, row.kept))}",
+            message=f"{listed(map(call, row.stale))} of service {row.part.name} still exists "
+            f"beside {listed(map(call, row.kept))}",
             graph=row.part.graph.name,
             service=row.part.name,
             objects=tuple(obj.uid for obj in (*row.stale, *row.kept)),

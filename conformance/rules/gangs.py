@@ -53,7 +53,8 @@ def _surplus(part: Part, view: View) -> list[Mismatch]:
     return [
         _mismatch(
             CheckerName.ORPHANS, gang, part,
-            f"{call(gang)} of service {part.name} still exists, and no group of the service needs it",
+            f"{call(gang)} of service {part.name} still exists, and no group of the service "
+            f"needs it",
         )
         for gang in sorted(extra, key=lambda gang: gang.name)
     ]  # fmt: skip

@@ -46,4 +46,11 @@ def of_checker(rows: list[Mismatch], checker: CheckerName) -> list[Mismatch]:
     return [row for row in rows if row.checker is checker]
 
 
-__all__ = ["blocked_mismatches", "mismatches", "mismatches_in", "of_checker", "progress", "unobserved"]
+__all__ = [
+    "blocked_mismatches",
+    "mismatches",
+    "mismatches_in",
+    "of_checker",
+    "progress",
+    "unobserved",
+]

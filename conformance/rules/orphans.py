@@ -5,7 +5,6 @@ What nobody owns and no label gives to a graph is left to the checker, which kno
 
 from __future__ import annotations
 
-
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import PLATFORM_KINDS, Layer
 from conformance.model.ownership import dead_owners
@@ -46,7 +45,9 @@ def unattributed(view: View) -> list[Obj]:
 
 def _graph(obj: Obj) -> Mismatch:
     state = "is still being deleted" if obj.deleting else "still exists"
-    held = f", held by finalizer {listed(obj.finalizers)}" if obj.finalizers and obj.deleting else ""
+    held = (
+        f", held by finalizer {listed(obj.finalizers)}" if obj.finalizers and obj.deleting else ""
+    )
     return _mismatch(obj, f"{call(obj)} {state}{held}", graph=obj.name, deletion=True)
 
 
@@ -57,7 +58,9 @@ def _stray(obj: Obj, view: View) -> Mismatch:
     pods = sum(o.kind == "Pod" for o in below)
     with_ = f" with {listed(workloads)} and {counted(pods, 'pod')}" if workloads else ""
     if place.service:
-        message = f"{call(obj)} of service {place.service} still exists{with_}, and the graph has no "
+        message = (
+            f"{call(obj)} of service {place.service} still exists{with_}, and the graph has no "
+        )
         message += "such service"
     else:
         message = f"{call(obj)} still exists{with_}, and belongs to no service of the graph"
@@ -90,9 +93,9 @@ def _unowned(obj: Obj, view: View) -> Mismatch | None:
         message = f"{call(obj)}{of} has no owner and would outlive its component"
     else:
         return None
-    gone = bool(place.graph) and not place.graph_uid
-    return _mismatch(obj, message, graph=place.graph or obj.labels.get(view.profile.labels.graph, ""),
-                     service=place.service, deletion=gone)  # fmt: skip
+    graph = place.graph or obj.labels.get(view.profile.labels.graph, "")
+    of_gone_graph = bool(place.graph) and not place.graph_uid
+    return _mismatch(obj, message, graph=graph, service=place.service, deletion=of_gone_graph)
 
 
 def _mismatch(
@@ -113,5 +116,3 @@ def _mismatch(
         objects=(obj.uid,),
         blame=blame,
     )
-
-

@@ -17,8 +17,8 @@ _SHORT = {LWS: "LWS"}
 
 
 def progress(sight: Sight) -> str:
-    """Such as `VllmDecodeWorker: LWS size 2, 1 of 2 pods ready`; the first thing that is unfinished,
-    or that everything is there."""
+    """Such as `VllmDecodeWorker: LWS size 2, 1 of 2 pods ready`; the first thing that is
+    unfinished, or that everything is there."""
     view = View(sight)
     unfinished = {(row.graph, row.service) for row in (*size(view), *rollout(view))}
     for part in view.parts:

@@ -112,8 +112,8 @@ def _headless(door: Obj, lws: Obj, view: View) -> list[Mismatch]:
         Mismatch(
             checker=CheckerName.SELECTORS,
             subject=subject(door),
-            message=f"headless {call(door)} of {call(lws)} of service {place.service} does not select "
-            f"exactly that workload's pods ({listed(map(call, wrong))})",
+            message=f"headless {call(door)} of {call(lws)} of service {place.service} does not "
+            f"select exactly that workload's pods ({listed(map(call, wrong))})",
             graph=place.graph,
             service=place.service,
             objects=(door.uid, lws.uid),
@@ -143,5 +143,3 @@ def _mismatch(door: Obj, pods: list[Obj], message: str, part: Part) -> Mismatch:
         service=part.name,
         objects=(door.uid, *(pod.uid for pod in pods)),
     )
-
-

@@ -27,7 +27,7 @@ def size(view: View) -> list[Mismatch]:
             continue
         shape = _workloads(part, view)
         found += shape or _pods(part, view)
-        found += _ending(part, view)
+        found += _ending(part)
     return found
 
 
@@ -84,8 +84,12 @@ def _pods(part: Part, view: View) -> list[Mismatch]:
     found = []
     if len(pods) > wanted:
         # The workload asks for the right number, so the layer below it is wrong.
-        names = listed(call(pod) for pod in sorted(pods, key=lambda p: p.created)[: len(pods) - wanted])
-        message = f"service {part.name} has {counted(len(pods), 'pod')}, expected {wanted} ({names})"
+        names = listed(
+            call(pod) for pod in sorted(pods, key=lambda p: p.created)[: len(pods) - wanted]
+        )
+        message = (
+            f"service {part.name} has {counted(len(pods), 'pod')}, expected {wanted} ({names})"
+        )
         found.append(_mismatch(part, good, message, blame=_below(good)))
     elif ready < wanted:
         message = f"service {part.name} has {ready} of {counted(wanted, 'pod')} Ready"
@@ -105,10 +109,9 @@ def _stateful_sets(lws: Obj, part: Part, view: View) -> list[Mismatch]:
     ]
     if len(below) <= most:
         return []
-    message = (
-        f"{call(lws)} of service {part.name} is right and has {counted(len(below), 'StatefulSet')}, "
-        f"expected {most} ({listed(sorted(obj.name for obj in below))})"
-    )
+    names = listed(sorted(obj.name for obj in below))
+    message = f"{call(lws)} of service {part.name} is right and has {len(below)} StatefulSets"
+    message += f", expected {most} ({names})"
     return [_mismatch(part, [lws, *below], message, blame=Layer.LWS_CONTROLLER)]
 
 
@@ -116,7 +119,7 @@ def _below(workloads: list[Obj]) -> Layer:
     return Layer.PLATFORM if workloads[0].kind == DEPLOYMENT else Layer.LWS_CONTROLLER
 
 
-def _ending(part: Part, view: View) -> list[Mismatch]:
+def _ending(part: Part) -> list[Mismatch]:
     dying = [pod for pod in part.pods if pod.deleting]
     if not dying:
         return []

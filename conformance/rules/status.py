@@ -24,22 +24,21 @@ _NOT_READY_STATES = ("failed", "pending")
 
 def ready_claim(root: Obj, profile: Profile) -> bool | None:
     """What the graph (or bare component) says of its readiness; None if it says nothing."""
-    names = (profile.status.ready_condition,)
-    if root.kind == COMPONENT_KIND:
-        names = _COMPONENT_CONDITIONS
-    for name in names:
+    for name in _conditions(root, profile):
         condition = root.condition(name)
         if condition is not None:
             return condition.get("status") == "True"
     return None
 
 
+def _conditions(root: Obj, profile: Profile) -> tuple[str, ...]:
+    bare = root.kind == COMPONENT_KIND
+    return _COMPONENT_CONDITIONS if bare else (profile.status.ready_condition,)
+
+
 def reason_given(root: Obj, profile: Profile) -> str:
     """Reason and message of a readiness condition that is not True; empty if there is none."""
-    names = [profile.status.ready_condition]
-    if root.kind == COMPONENT_KIND:
-        names = list(_COMPONENT_CONDITIONS)
-    for name in names:
+    for name in _conditions(root, profile):
         condition = root.condition(name)
         if condition is not None:
             texts = (condition.get("reason"), condition.get("message"))
@@ -48,8 +47,8 @@ def reason_given(root: Obj, profile: Profile) -> str:
 
 
 def unready(view: View) -> list[Mismatch]:
-    """Graphs that do not (yet) say Ready. With a service at zero replicas both words are right, since
-    builds differ in whether nothing can be ready."""
+    """Graphs that do not (yet) say Ready. With a service at zero replicas both words are right,
+    since builds differ in whether nothing can be ready."""
     found = []
     for graph, root, bare in _roots(view):
         if root is None:
@@ -132,12 +131,11 @@ def _service_map(
     return found
 
 
-def _entry(
-    root: Obj, key: str, entry: Mapping[str, Any], part: Part, view: View
-) -> list[Mismatch]:
+def _entry(root: Obj, key: str, entry: Mapping[str, Any], part: Part, view: View) -> list[Mismatch]:
     where = f"status.{key}.{part.name} of {call(root)}"
     kind = str(entry.get("componentKind") or "")
-    names = entry.get("componentNames") or ([entry["componentName"]] if entry.get("componentName") else [])
+    one = entry.get("componentName")
+    names = entry.get("componentNames") or ([one] if one else [])
     found = []
     # At zero replicas the workload may be gone, and the entry then has nothing to name.
     if kind and part.service.groups:

@@ -105,8 +105,8 @@ class View:
     def root_of(self, obj: Obj) -> Obj | None:
         """The wanted graph or bare component that the object is under, by owner or by label.
 
-        What has owners, but none alive, is of an earlier graph: labels do not give it to a new one of
-        the same name.
+        What has owners, but none alive, is of an earlier graph: labels do not give it to a new one
+        of the same name.
         """
         place = self.places[obj.uid]
         if place.by == "label" and obj.owners:
@@ -134,9 +134,9 @@ class View:
         members: dict[tuple[str, str], list[Obj]] = defaultdict(list)
         for obj in self.objects:
             root = self.root_of(obj)
-            service = self._service_name(obj, root) if root else None
-            if root is not None and service is not None:
-                members[root.uid, service].append(obj)
+            name = self._service_name(obj, root) if root else None
+            if root is not None and name is not None:
+                members[root.uid, name].append(obj)
         found = []
         for bare, graphs in ((False, self.wanted.graphs), (True, self.wanted.components)):
             for graph in graphs:
@@ -149,8 +149,8 @@ class View:
 
     @cached_property
     def strays(self) -> list[Obj]:
-        """Objects under a wanted graph whose service it does not (or no longer) have; the topmost of
-        each tree only."""
+        """Objects under a wanted graph whose service it does not (or no longer) have; the topmost
+        of each tree only."""
         lost = {}
         for obj in self.objects:
             root = self.root_of(obj)

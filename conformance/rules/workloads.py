@@ -31,7 +31,7 @@ def wanted_count(service: Service, profile: Profile) -> int:
 
 
 def most_workloads(service: Service, profile: Profile) -> int:
-    """How many there may be at most: at zero replicas one empty workload is right as well as none."""
+    """How many there may be at most: at zero replicas one empty workload is as right as none."""
     return max(1, wanted_count(service, profile))
 
 
@@ -61,7 +61,7 @@ def size_of(workload: Obj) -> int:
 
 
 def images_of(workload: Obj) -> list[set[str]]:
-    """The images of each pod template of the workload; empty for kinds whose templates lie deeper."""
+    """The images of each pod template of the workload; none for kinds that are not known so far."""
     found = []
     for path in _TEMPLATES.get(workload.kind, ()):
         template = workload.at(*path)

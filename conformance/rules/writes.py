@@ -168,12 +168,15 @@ class WriteLog:
     def _candidates(self, change: Change) -> list[Write]:
         obj = change.obj
         verbs = _VERBS[change.act]
-        subresources = ("", "status") if change.parts == (Part.STATUS,) else ("", "scale")
+        # The scheduler assigns a pod to a node by creating its `binding`.
+        main = ("", "scale", "binding")
+        subresources = ("", "status") if change.parts == (Part.STATUS,) else main
         for name in (obj.name, ""):
             found = [
                 write
-                for write in self._by_target.get((obj.group, name), ())
-                if write.verb in verbs
+                for group in _GROUPS.get(obj.kind, (obj.group,))
+                for write in self._by_target.get((group, name), ())
+                if (write.verb in verbs or write.subresource == "binding")
                 and 200 <= write.code < 300
                 # A server-side apply or an update may create; only then is it answered 201.
                 and (change.act is not Act.CREATED or write.verb == "create" or write.code == 201)
@@ -186,6 +189,8 @@ class WriteLog:
         return []
 
 
+# Kinds that two groups serve; the recorded object and the request may name either.
+_GROUPS = {"Event": ("", "events.k8s.io")}
 _VERBS = {
     Act.CREATED: ("create", "patch", "update"),
     Act.CHANGED: ("update", "patch"),

@@ -194,12 +194,13 @@ class Builder:
             result["metadata"]["annotations"] = annotations
         containers = result["spec"].get("containers") or []
         main = next(entry for entry in containers if entry.get("name") == "main")
+        if role is not None and self._faults.on(Fault.SIDECAR_LOST_IN_LWS):
+            result["spec"]["containers"] = [main]
+            main.pop("env", None)
         self._add_environment(main)
         self._add_shared_memory(result["spec"], main)
         if role is not None:
             self._add_node_arguments(main, role)
-            if self._faults.on(Fault.SIDECAR_LOST_IN_LWS):
-                result["spec"]["containers"] = [main]
         return result
 
     def _add_environment(self, main: Object) -> None:

@@ -54,7 +54,7 @@ class FaultInfo:
     checker: str
     """Checker expected to report it; findings of others beside it are fine."""
     case: str
-    """Kind of transition that shows it."""
+    """A case that shows it, as pytest names it below the folder of the cases."""
     policy: Policy = Policy.RECONCILE
 
 
@@ -63,56 +63,56 @@ _TABLE = (
         Fault.DEPLOYMENT_KEPT_ON_ADD,
         "The Deployment of the single-node shape stays when multinode is added.",
         "coexistence",
-        "add",
+        "test_add_multinode.py::test_worker_becomes_an_lws",
     ),
     FaultInfo(
         Fault.LWS_KEPT_ON_REMOVE,
         "The LeaderWorkerSet stays when multinode is removed.",
         "coexistence",
-        "remove",
+        "test_remove_multinode.py::test_worker_becomes_a_deployment",
     ),
     FaultInfo(
         Fault.PODGROUP_KEPT,
         "Gang objects stay when their LeaderWorkerSet is deleted.",
         "orphans",
-        "remove",
+        "test_remove_multinode.py::test_worker_becomes_a_deployment",
     ),
     FaultInfo(
         Fault.SERVICE_STALE_SELECTOR,
         "The component's Service keeps the selector of the shape it was made for.",
         "selectors",
-        "remove",
+        "test_remove_multinode.py::test_worker_becomes_a_deployment",
     ),
     FaultInfo(
         Fault.OLD_GENERATION_KEPT,
         "A changed nodeCount makes a second LeaderWorkerSet and the first one stays.",
         "coexistence",
-        "count",
+        "test_node_count.py::test_groups_follow",
     ),
     FaultInfo(
         Fault.SIZE_NOT_CHANGED,
         "A changed nodeCount never reaches the LeaderWorkerSet, yet the graph says Ready.",
         "size",
-        "count",
+        "test_node_count.py::test_groups_follow",
     ),
     FaultInfo(
         Fault.READY_WHILE_BOTH,
         "During a toggle both workloads run for 5 s while the graph already says Ready.",
         "status-truth",
-        "add",
+        "test_add_multinode.py::test_worker_becomes_an_lws",
     ),
     FaultInfo(
         Fault.REFUSAL_AFTER_MOVE,
         "The webhook refuses a topology change, but the operator carries it out.",
         "refusal",
-        "add",
+        "test_add_multinode.py::test_worker_becomes_an_lws",
         Policy.REFUSE,
     ),
     FaultInfo(
         Fault.REFUSAL_ONE_VERSION,
         "Topology changes are refused for v1alpha1 requests only.",
         "refusal",
-        "add",
+        "test_add_multinode.py::test_every_door_answers_alike",
         Policy.REFUSE,
     ),
     FaultInfo(
@@ -120,80 +120,80 @@ _TABLE = (
         "The graph is guarded; an edit of its component makes a LeaderWorkerSet that stays "
         "after the edit was undone.",
         "coexistence",
-        "component-door",
+        "test_component.py::test_multinode_set_below_a_graph",
         Policy.REFUSE,
     ),
     FaultInfo(
         Fault.OWNERREF_MISSING,
         "Gang objects are made without an owner reference and outlive their component.",
         "orphans",
-        "remove",
+        "test_remove_multinode.py::test_worker_becomes_a_deployment",
     ),
     FaultInfo(
         Fault.DELETION_LEAVES_CHILD,
         "The component's Service loses its owner at deletion and stays behind.",
         "deletion",
-        "delete",
+        "test_delete.py::test_single_node_graph",
     ),
     FaultInfo(
         Fault.HOT_LOOP,
         "The component's Service is rewritten five times a second for ever.",
         "quiescence",
-        "idle",
+        "test_rest.py::test_idle_deployments",
     ),
     FaultInfo(
         Fault.GANG_MINMEMBER_STALE,
         "A changed nodeCount never reaches the gang objects.",
         "size",
-        "count",
+        "test_node_count.py::test_groups_follow",
     ),
     FaultInfo(
         Fault.FOLLOWERS_IN_SELECTOR,
         "The Service of a multinode component selects followers as well as leaders.",
         "selectors",
-        "deploy",
+        "test_deploy.py::test_agg_multinode_is_an_lws",
     ),
     FaultInfo(
         Fault.FOREIGN_OVERWRITTEN,
         "An object of somebody else under a child's name is deleted and replaced.",
         "foreign",
-        "foreign",
+        "test_foreign.py::test_under_a_childs_name",
     ),
     FaultInfo(
         Fault.STATUS_SERVICE_KEY_STAYS,
         "The status of a removed component stays in the graph's status.",
         "status-truth",
-        "service-remove",
+        "test_services.py::test_removed",
     ),
     FaultInfo(
         Fault.SERVICE_REMOVED_DCD_KEPT,
         "A removed component keeps running.",
         "orphans",
-        "service-remove",
+        "test_services.py::test_removed",
     ),
     FaultInfo(
         Fault.SIDECAR_LOST_IN_LWS,
-        "Only the main container reaches the LeaderWorkerSet.",
+        "Sidecars and the user's environment variables do not reach the LeaderWorkerSet.",
         "fidelity",
-        "add",
+        "test_add_multinode.py::test_worker_becomes_an_lws",
     ),
     FaultInfo(
         Fault.LASTTRANSITION_MOVES,
         "lastTransitionTime of every condition moves each second without a change of status.",
         "quiescence",
-        "idle",
+        "test_rest.py::test_idle_deployments",
     ),
     FaultInfo(
         Fault.IMAGE_NOT_ROLLED,
         "A changed image never reaches the workload, yet the graph says Ready.",
         "fidelity",
-        "image",
+        "test_siblings.py::test_image_of_a_deployment",
     ),
     FaultInfo(
         Fault.STALE_READY,
         "Readiness is taken from pods of the old template while a rollout runs.",
         "status-truth",
-        "image",
+        "test_siblings.py::test_image_of_a_deployment",
     ),
 )
 

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.checkers.quiescence import check
 from conformance.history.history import History
-from conformance.history.records import Header, Moment, MomentEnd, Step, Write
+from conformance.history.records import MomentEnd, Write
 from conformance.model.transition import add_multinode, annotate, no_op
 from conformance.model.verdict import Verdict
 from tests.builders import (
@@ -74,16 +74,39 @@ def test_a_write_before_the_hold_window_does_not_count() -> None:
     assert gating(check(h.history())) == []
 
 
-def test_a_hot_loop_at_the_deadline_violates_and_says_how_long_after_the_change() -> None:
+def at_deadline(h: HistoryBuilder, *, matched: bool) -> History:
+    """The moment comes at the deadline; `matched` says whether the state matched there."""
+    moment = h.moment(AFTER, end=MomentEnd.DEADLINE)
+    reached = moment.at - 0.1 if matched else None
+    return History(
+        dataclasses.replace(r, reached_at=reached) if r is moment else r for r in h.records
+    )
+
+
+def looping(*, pause: float) -> HistoryBuilder:
     h = toggled()
-    for number in range(150):
-        h.wait(0.199)
+    for number in range(int(30 / pause)):
+        h.wait(pause - 0.001)
         rewrite_service(h, str(number))
-    h.moment(AFTER, end=MomentEnd.DEADLINE)
-    found = gating(check(h.history()))
+    return h
+
+
+def test_a_hot_loop_at_the_deadline_violates_and_says_how_long_after_the_change() -> None:
+    found = gating(check(at_deadline(looping(pause=0.2), matched=True)))
     assert {finding.verdict for finding in found} == {Verdict.VIOLATES}
     assert "30.5 s after the last change of the case" in found[0].message
     assert any("mutating requests" in finding.message for finding in found)
+
+
+def test_a_spin_on_one_object_violates_though_the_state_does_not_match() -> None:
+    found = gating(check(at_deadline(looping(pause=0.2), matched=False)))
+    assert [f.subject for f in found] == ["Service/agg-worker", "services/agg-worker"]
+    assert "without making the state match" in found[0].message
+
+
+def test_an_operator_that_follows_a_slow_platform_is_not_at_fault() -> None:
+    """Seen: six status writes in 5 s while the LWS controller still rolled groups."""
+    assert gating(check(at_deadline(looping(pause=1.1), matched=False))) == []
 
 
 def test_a_write_by_an_unknown_writer_is_unknown() -> None:
@@ -154,11 +177,8 @@ def test_a_transition_time_that_moves_alone_violates(status: str, expected: bool
     h.update(edited(graph, "status", "conditions", to=[moved]), by=OPERATOR, status=True)
     h.now = start
     h.moment(AFTER)
-    found = gating(check(h.history()))
-    assert [f"condition Ready of DGD agg moved 1 time" in f.message for f in found] == (
-        [True, True] if expected else [True]
-    )[: len(found)]
-    assert len(found) == (2 if expected else 1)
+    messages = [finding.message for finding in gating(check(h.history()))]
+    assert any("condition Ready of DGD agg moved 1 time" in m for m in messages) is expected
 
 
 def no_op_case(*, moved: bool = False, rewrite: bool = False, note: bool = False) -> History:
@@ -248,18 +268,5 @@ def test_an_audit_log_without_the_operator_is_unknown() -> None:
 
 
 def test_matching_without_a_hold_and_without_a_reason_is_unknown() -> None:
-    h = toggled()
-    moment = h.moment(AFTER, end=MomentEnd.DEADLINE)
-    records = [
-        dataclasses.replace(r, reached_at=moment.at - 1.0) if r is moment else r for r in h.records
-    ]
-    assert "no write of the operator explains" in only(
-        check(History(records)), Verdict.UNKNOWN
-    ).message
-
-
-def test_types_used_here_are_what_the_builder_makes() -> None:
-    h = toggled()
-    h.moment(AFTER)
-    kinds = {type(r) for r in h.records}
-    assert {Header, Moment, Step, Write} <= kinds
+    finding = only(check(at_deadline(toggled(), matched=True)), Verdict.UNKNOWN)
+    assert "no write of the operator explains" in finding.message

@@ -1,8 +1,9 @@
-"""Machines for the tests of the programs: a home, a PATH and a Go of their own."""
+"""Pretended machines for the tests of the programs, and one real control plane a module."""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,10 @@ import pytest
 
 from conformance.cluster._progress import Progress
 from conformance.cluster._sources import architecture
+from conformance.cluster.embedded import EmbeddedPlane
 from conformance.cluster.pins import PINS, Program
+from conformance.cluster.programs import Programs, ensure
+from conformance.kube import Api
 from tests.cluster.fakes import go_at, module_at, program_at, says
 
 
@@ -73,3 +77,20 @@ def machine(tmp_path: Path) -> Machine:
     root = tmp_path / "machine"
     (root / "bin").mkdir(parents=True)
     return Machine(root=root, output=io.StringIO(), variables={})
+
+
+@pytest.fixture(scope="session")
+def programs() -> Programs:
+    return ensure()
+
+
+@pytest.fixture(scope="module")
+def plane(programs: Programs) -> Iterator[EmbeddedPlane]:
+    with EmbeddedPlane(programs=programs) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def api(plane: EmbeddedPlane) -> Iterator[Api]:
+    with Api.from_kubeconfig(plane.kubeconfig) as client:
+        yield client

@@ -21,15 +21,13 @@ SLEEPER = ["sh", "-c", "sleep 300 & echo $! > child; wait"]
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
-    path = tmp_path / "plane"
-    path.mkdir()
-    return path
+def prefix(tmp_path: Path) -> Path:
+    return tmp_path / "plane-"
 
 
 @pytest.fixture
-def supervisor(place: Path) -> Iterator[Supervisor]:
-    with Supervisor(directory=place) as running:
+def supervisor(prefix: Path) -> Iterator[Supervisor]:
+    with Supervisor(prefix=prefix) as running:
         yield running
 
 
@@ -93,9 +91,9 @@ def test_waiting_has_an_end(supervisor: Supervisor) -> None:
         process.wait(0.05)
 
 
-def test_what_a_process_leaves_behind_is_ended_with_it(supervisor: Supervisor, place: Path) -> None:
+def test_what_a_process_leaves_behind_is_ended_with_it(supervisor: Supervisor) -> None:
     process = spawn(supervisor, SLEEPER)
-    child = int(wait_for(place / "child"))
+    child = int(wait_for(supervisor.directory / "child"))
     assert process.pid is not None
     os.kill(process.pid, signal.SIGKILL)
     process.wait(5)
@@ -103,34 +101,34 @@ def test_what_a_process_leaves_behind_is_ended_with_it(supervisor: Supervisor, p
 
 
 def test_a_child_in_a_session_of_its_own_ends_at_the_latest_with_the_plane(
-    supervisor: Supervisor, place: Path
+    supervisor: Supervisor,
 ) -> None:
     spawn(supervisor, ["sh", "-c", "setsid sh -c 'echo $$ > far; exec sleep 300' & wait"])
-    far = int(wait_for(place / "far"))
+    far = int(wait_for(supervisor.directory / "far"))
     supervisor.stop()
     assert not alive(far)
 
 
-def test_stopping_keeps_the_order_and_removes_the_directory(place: Path) -> None:
-    supervisor = Supervisor(directory=place)
-    order = place.parent / "order"
-    script = f"trap 'echo $0 >> {order}; exit' TERM; echo up > $0; while :; do sleep 0.02; done"
+def test_stopping_keeps_the_order_and_removes_the_directory(prefix: Path) -> None:
+    supervisor = Supervisor(prefix=prefix)
+    order = prefix.parent / "order"
+    script = f"trap 'echo $0 >> {order}; exit' TERM; echo up > $0; while :; do sleep .1; done"
     for name in ("first", "second"):
         spawn(supervisor, ["sh", "-c", script, name], name=name)
-        wait_for(place / name)
+        wait_for(supervisor.directory / name)
     steps = [StopStep(name=name, signal=signal.SIGTERM, grace=5.0) for name in ("second", "first")]
     supervisor.stop(order=steps)
     assert order.read_text(encoding="utf-8").split() == ["second", "first"]
-    assert not place.exists()
+    assert not supervisor.directory.exists()
     supervisor.stop()
 
 
-def test_a_process_that_does_not_heed_the_signal_is_killed(place: Path) -> None:
-    supervisor = Supervisor(directory=place)
+def test_a_process_that_does_not_heed_the_signal_is_killed(prefix: Path) -> None:
+    supervisor = Supervisor(prefix=prefix)
     process = spawn(
-        supervisor, ["sh", "-c", "trap '' TERM; echo up > up; while :; do sleep 1; done"]
+        supervisor, ["sh", "-c", "trap '' TERM; echo 1 > up; while :; do sleep 1; done"]
     )
-    wait_for(place / "up")
+    wait_for(supervisor.directory / "up")
     began = time.monotonic()
     supervisor.stop(order=[StopStep(name="it", signal=signal.SIGTERM, grace=0.1)])
     assert time.monotonic() - began < 5
@@ -138,16 +136,16 @@ def test_a_process_that_does_not_heed_the_signal_is_killed(place: Path) -> None:
     assert not alive(process.pid)
 
 
-def test_nothing_can_be_started_after_the_end(place: Path) -> None:
-    supervisor = Supervisor(directory=place)
+def test_nothing_can_be_started_after_the_end(prefix: Path) -> None:
+    supervisor = Supervisor(prefix=prefix)
     supervisor.stop()
     with pytest.raises(InfraError, match="stopped"):
         spawn(supervisor, ["true"])
 
 
-def test_an_unasked_end_is_told(place: Path) -> None:
+def test_an_unasked_end_is_told(prefix: Path) -> None:
     ended: list[str] = []
-    with Supervisor(directory=place, on_exit=lambda process: ended.append(process.name)) as running:
+    with Supervisor(prefix=prefix, on_exit=lambda process: ended.append(process.name)) as running:
         spawn(running, ["true"], name="short").wait(5)
         wait_until(lambda: ended == ["short"], within=5, what="the report")
 
@@ -168,23 +166,23 @@ OWNER = """
 import sys, time
 from pathlib import Path
 from conformance.cluster.supervise import Supervisor
-place = Path(sys.argv[1])
-supervisor = Supervisor(directory=place)
+supervisor = Supervisor(prefix=Path(sys.argv[1]))
+place = supervisor.directory
 (place / "key").write_text("secret")
 process = supervisor.spawn(
-    name="it", argv=["sh", "-c", "sleep 300 & echo $! > ../child; wait"], env={"PATH": "/usr/bin:/bin"},
-    cwd=place, log=place / "log",
+    name="it", argv=["sh", "-c", "sleep 300 & echo $! > ../child; wait"],
+    env={"PATH": "/usr/bin:/bin"}, cwd=place, log=place / "log",
 )
 print(process.pid, supervisor._reaper.pid, flush=True)
 time.sleep(300)
 """
 
 
-def own(place: Path) -> tuple[subprocess.Popen[str], list[int]]:
+def own(prefix: Path) -> tuple[subprocess.Popen[str], list[int]]:
     """An owner in a process of its own, and the pids of its process, the reaper and a
     grandchild."""
     owner = subprocess.Popen(
-        [PYTHON, "-c", OWNER, str(place)],
+        [PYTHON, "-c", OWNER, str(prefix)],
         cwd=Path(__file__).parents[2],
         stdout=subprocess.PIPE,
         text=True,
@@ -192,26 +190,24 @@ def own(place: Path) -> tuple[subprocess.Popen[str], list[int]]:
     )
     assert owner.stdout is not None
     pids = [int(pid) for pid in owner.stdout.readline().split()]
-    return owner, [*pids, int(wait_for(place.parent / "child"))]
+    return owner, [*pids, int(wait_for(prefix.parent / "child"))]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_nothing_survives_the_owner(place: Path, number: signal.Signals) -> None:
-    owner, pids = own(place)
+def test_nothing_survives_the_owner(prefix: Path, number: signal.Signals) -> None:
+    owner, pids = own(prefix)
     os.killpg(owner.pid, number)
     owner.wait(10)
     for pid in pids:
         wait_gone(pid)
-    assert not place.exists()
+    assert not list(prefix.parent.glob("plane-*"))
 
 
-def test_a_forked_copy_of_the_owner_does_not_keep_it_alive(place: Path) -> None:
+def test_a_forked_copy_of_the_owner_does_not_keep_it_alive(prefix: Path) -> None:
     """The copy holds the owner's end of the socket open, so only the owner's own end tells."""
-    script = OWNER.replace(
-        "time.sleep(300)", "import os\nif os.fork() == 0: time.sleep(5)\ntime.sleep(300)"
-    )
+    script = OWNER.replace("time.sleep(300)", "import os\nos.fork()\ntime.sleep(300)")
     owner = subprocess.Popen(
-        [PYTHON, "-c", script, str(place)],
+        [PYTHON, "-c", script, str(prefix)],
         cwd=Path(__file__).parents[2],
         stdout=subprocess.PIPE,
         text=True,
@@ -219,7 +215,7 @@ def test_a_forked_copy_of_the_owner_does_not_keep_it_alive(place: Path) -> None:
     )
     assert owner.stdout is not None
     process, reaper = (int(pid) for pid in owner.stdout.readline().split())
-    wait_for(place.parent / "child")
+    wait_for(prefix.parent / "child")
     time.sleep(0.1)
     os.kill(owner.pid, signal.SIGKILL)
     owner.wait(5)
@@ -233,10 +229,11 @@ def test_children_die_with_the_reaper_and_the_next_start_sweeps(
 ) -> None:
     monkeypatch.setattr(directories, "MEMORY", tmp_path)
     monkeypatch.setattr(directories, "MEMORY_NEEDED", 0)
-    place, living = directories.make(), directories.make()
-    starting = directories.make()
-    with Supervisor(directory=living):
-        supervisor = Supervisor(directory=place)
+    starting = Path(f"{directories.prefix()}starting")
+    starting.mkdir()
+    with Supervisor(prefix=directories.prefix()) as living:
+        supervisor = Supervisor(prefix=directories.prefix())
+        place = supervisor.directory
         process = spawn(supervisor, ["sleep", "300"])
         supervisor._reaper.kill()
         process.wait(10)
@@ -245,7 +242,17 @@ def test_children_die_with_the_reaper_and_the_next_start_sweeps(
         assert place.exists()
         supervisor._reaper.wait()
         assert directories.sweep() == [place]
-        assert (place.exists(), living.exists(), starting.exists()) == (False, True, True)
+        # Its owner is still there, but as after a kill of both the directory has no lock any more.
+        assert (place.exists(), living.directory.exists(), starting.exists()) == (False, True, True)
+
+
+def test_the_owner_removes_the_directory_of_a_killed_reaper(prefix: Path) -> None:
+    supervisor = Supervisor(prefix=prefix)
+    process = spawn(supervisor, ["sleep", "300"])
+    supervisor._reaper.kill()
+    assert process.wait(10) == -signal.SIGKILL
+    supervisor.stop()
+    assert not supervisor.directory.exists()
 
 
 def test_a_directory_is_private_and_falls_back_to_the_disk(
@@ -254,9 +261,37 @@ def test_a_directory_is_private_and_falls_back_to_the_disk(
     monkeypatch.setattr(directories, "MEMORY", tmp_path / "no-such")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    place = directories.make()
-    assert place.parent == tmp_path
-    assert place.stat().st_mode & 0o777 == 0o700
+    with Supervisor(prefix=directories.prefix()) as supervisor:
+        assert supervisor.directory.parent == tmp_path
+        assert supervisor.directory.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_place_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InfraError, match=r"reaper of the control plane did not make /.*/no/plane"):
+        Supervisor(prefix=tmp_path / "no" / "plane-")
+
+
+def test_an_owner_that_dies_at_once_leaves_nothing(prefix: Path) -> None:
+    """Killed as soon as the reaper is on its way, whatever it has done by then."""
+    script = (
+        "import sys, os, signal, subprocess, pathlib\n"
+        "from conformance.cluster import supervise\n"
+        "def popen(*args, real=subprocess.Popen, **kwargs):\n"
+        "    print(real(*args, **kwargs).pid, flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "supervise.subprocess.Popen = popen\n"
+        "supervise.Supervisor(prefix=pathlib.Path(sys.argv[1]))\n"
+    )
+    run = subprocess.run(
+        [PYTHON, "-c", script, str(prefix)],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == -signal.SIGKILL
+    wait_gone(int(run.stdout))
+    assert not list(prefix.parent.glob("plane-*"))
 
 
 def test_the_protocol_survives_long_messages(supervisor: Supervisor) -> None:

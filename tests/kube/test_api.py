@@ -261,11 +261,9 @@ def test_an_unknown_context_is_a_usage_error(fake: FakeApi, tmp_path: Path) -> N
 
 
 def test_the_adapter_is_imported_in_half_a_second() -> None:
-    started = time.process_time_ns()
     code = "import time; import conformance.kube; print(time.process_time())"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert float(out.stdout) < 0.5
-    assert time.process_time_ns() >= started
 
 
 def crd_spec() -> dict[str, Any]:

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cluster.supervise import Supervisor
-
-from .fakes import FakePlane, FakeServer, supervised
+from .fakes import FakePlane, FakeServer
 
 
 @pytest.fixture
@@ -18,12 +16,9 @@ def server() -> FakeServer:
 
 
 @pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    yield from supervised(tmp_path / "reaped")
-
-
-@pytest.fixture
-def plane(tmp_path: Path, supervisor: Supervisor) -> FakePlane:
+def plane(tmp_path: Path) -> Iterator[FakePlane]:
     directory = tmp_path / "plane"
     directory.mkdir()
-    return FakePlane(directory, supervisor)
+    made = FakePlane(directory)
+    yield made
+    made.stop()

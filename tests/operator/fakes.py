@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.cluster.supervise import Process, Supervisor
 from conformance.kube import Answer
 
 _GROUPS: dict[str, dict[str, tuple[str, bool]]] = {
@@ -100,10 +100,62 @@ class FakeServer:
         return Answer(code=200, body={"resources": resources})
 
 
-class FakePlane:
-    """Remembers what it was asked for; `spawn` starts real programs under a real reaper."""
+class RealProcess:
+    """A program as a plane runs it, without a reaper: the test ends it."""
 
-    def __init__(self, directory: Path, supervisor: Supervisor) -> None:
+    def __init__(
+        self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path
+    ) -> None:
+        self._argv = list(argv)
+        self._env = dict(env)
+        self._cwd = cwd
+        self.log = log
+        self._child: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    @property
+    def child(self) -> subprocess.Popen[bytes]:
+        assert self._child is not None
+        return self._child
+
+    @property
+    def pid(self) -> int | None:
+        return self.child.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self.child.poll()
+
+    @property
+    def running(self) -> bool:
+        return self.child.poll() is None
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            self._child = subprocess.Popen(
+                self._argv, stdout=log, stderr=log, env=self._env, cwd=self._cwd
+            )
+
+    def terminate(self) -> None:
+        self.child.terminate()
+
+    def kill(self) -> None:
+        self.child.kill()
+
+    def wait(self, timeout: float | None = None) -> int:
+        try:
+            return self.child.wait(timeout)
+        except subprocess.TimeoutExpired as error:
+            raise TimeoutError from error
+
+    def tail(self, lines: int = 15) -> str:
+        return "\n".join(self.log.read_text(encoding="utf-8").splitlines()[-lines:])
+
+
+class FakePlane:
+    """Remembers what it was asked for; `spawn` starts real programs."""
+
+    def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.kubeconfig = directory / "suite.kubeconfig"
         self.etcd_url = "http://127.0.0.1:2379"
@@ -112,7 +164,7 @@ class FakePlane:
         self.certified: list[str] = []
         self.kinds_changes = 0
         self.spawned: list[dict[str, Any]] = []
-        self._supervisor = supervisor
+        self.processes: list[RealProcess] = []
 
     def kubeconfig_for(self, identity: str, groups: Sequence[str] = ()) -> Path:
         return self.directory / f"{identity}.kubeconfig"
@@ -138,7 +190,7 @@ class FakePlane:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         files: Mapping[str, bytes] | None = None,
-    ) -> Process:
+    ) -> RealProcess:
         call = {
             "name": name,
             "argv": list(argv),
@@ -147,13 +199,19 @@ class FakePlane:
             "files": dict(files or {}),
         }
         self.spawned.append(call)
-        return self._supervisor.spawn(
-            name=name,
-            argv=argv,
+        process = RealProcess(
+            argv,
             env=dict(os.environ) if env is None else env,
             cwd=cwd or self.directory,
             log=self.directory / f"{name}.log",
         )
+        self.processes.append(process)
+        return process
+
+    def stop(self) -> None:
+        for process in self.processes:
+            process.kill()
+            process.wait(5)
 
 
 def graph_crd(*versions: str, multinode: bool = True) -> dict[str, Any]:
@@ -204,10 +262,3 @@ def webhook() -> dict[str, Any]:
             {"name": "v.x.io", "clientConfig": {"service": service}, "rules": [rule]},
         ],
     }
-
-
-def supervised(directory: Path) -> Iterator[Supervisor]:
-    """A reaper for the processes of one test."""
-    directory.mkdir()
-    with Supervisor(directory=directory) as supervisor:
-        yield supervisor

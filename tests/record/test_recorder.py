@@ -128,6 +128,21 @@ def test_a_bookmark_advances_the_watch_and_an_orderly_end_leaves_no_gap(
     assert [name for _, name, _ in seen(out, "ns")] == ["a", "unrelated", "b"]
 
 
+def test_a_kind_without_bookmarks_goes_on_from_where_the_others_are(
+    fake: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Clock, "settled", lambda clock: clock.revision)
+    with recording(fake, tmp_path) as out:
+        fake.wait_watched(EVENT)
+        fake.put(POD, "a", "ns")
+        until(lambda: seen(out, "ns"))
+        fake.compact(EVENT)
+        fake.end_watches(EVENT)
+        fake.wait_watched(EVENT, times=2)
+    assert fake.kind(EVENT).watched_from[1] == fake.revision
+    assert gaps(out) == []
+
+
 def test_a_watch_that_was_broken_for_long_marks_a_gap_and_loses_nothing(
     fake: FakeApi, tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ from tests.builders import (
     Raw,
     a_graph,
     edited,
+    made,
 )
 
 
@@ -198,3 +199,27 @@ def test_an_object_seen_again_in_a_new_list_is_no_creation() -> None:
     grown = WriteLog(h.history().header)
     grown.add(dataclasses.replace(event, type=event.type.__class__.LISTED, at=start + 1))
     assert grown.changes(start, start + 2) == []
+
+
+def test_a_pod_is_assigned_by_the_scheduler_through_its_binding() -> None:
+    h = rested()
+    start = h.now
+    pod = next(raw for raw in h.objects.values() if raw["kind"] == "Pod")
+    h.update(edited(pod, "spec", "nodeName", to="node-1"), by=PLATFORM)
+    h.records.pop()
+    h.write(pod, "create", by=PLATFORM, subresource="binding", code=201)
+    log = log_of(h.history())
+    assert [log.writer(change) for change in log.changes(start, h.now)] == [Layer.PLATFORM]
+
+
+@pytest.mark.parametrize("group", ["", "events.k8s.io"])
+def test_an_event_is_its_writers_through_either_group(group: str) -> None:
+    h = rested()
+    start = h.now
+    h.create(made("Event", "agg.1") | {"reason": "Synced"}, by=OPERATOR)
+    write = h.records.pop()
+    assert isinstance(write, Write)
+    h.records.append(dataclasses.replace(write, group=group))
+    log = log_of(h.history())
+    assert [log.writer(change) for change in log.changes(start, h.now)] == [Layer.OPERATOR]
+    assert counted_writes(h.history(), start, h.now) == []

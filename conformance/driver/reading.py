@@ -1,0 +1,34 @@
+"""What the driver reads while it waits: the live record of a namespace, and what counts in it."""
+
+from __future__ import annotations
+
+from conformance.history.records import Event, Header
+from conformance.model.state import State
+from conformance.record.tail import Tail
+from conformance.rules.writes import CountedWrite, WriteLog
+
+
+class Reading:
+    """A tail and the log of its writes, kept in step also when others poll the tail."""
+
+    def __init__(self, tail: Tail, header: Header) -> None:
+        self.tail = tail
+        self._log = WriteLog(header)
+        self._taken = 0
+
+    def poll(self) -> list[Event]:
+        """Events since the last call. Raises InfraError if the recorder is dead."""
+        self.tail.poll()
+        new = self.tail.records[self._taken :]
+        self._taken += len(new)
+        for record in new:
+            self._log.add(record)
+        return [record for record in new if isinstance(record, Event)]
+
+    def state(self) -> State:
+        """The namespace as read so far."""
+        return self.tail.state()
+
+    def counted(self, start: float, end: float) -> list[CountedWrite]:
+        """Writes that begin a hold anew, with `start` < time <= `end`."""
+        return self._log.counted(start, end)

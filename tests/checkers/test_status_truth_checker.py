@@ -1,0 +1,188 @@
+"""Status truth: a claim must have been true shortly before it was written, and at rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.checkers import status_truth
+from conformance.history.records import MomentEnd
+from conformance.model.graph import Graph
+from conformance.model.transition import add_multinode, set_image
+from conformance.model.verdict import Finding, Verdict
+from tests.builders import (
+    OPERATOR,
+    HistoryBuilder,
+    Raw,
+    a_graph,
+    condition,
+    dcd,
+    dgd,
+    edited,
+    find,
+    settled,
+    settled_component,
+    swapped,
+)
+
+SINGLE, MULTI = a_graph(), a_graph(node_count=2)
+
+
+def left_over() -> list[Raw]:
+    return [
+        raw for raw in settled(SINGLE)
+        if raw["kind"] in ("Deployment", "ReplicaSet", "Pod") and "worker" in
+        raw["metadata"]["name"] ]  # fmt: skip
+
+
+def found(h: HistoryBuilder) -> list[Finding]:
+    return [finding for finding in status_truth.check(h.history()).findings if finding.gates]
+
+
+def toggled() -> HistoryBuilder:
+    h = HistoryBuilder()
+    h.deployed(SINGLE)
+    h.wait(10)
+    h.step(add_multinode("Worker"), SINGLE)
+    return h
+
+
+def test_honest_toggle_conforms() -> None:
+    h = toggled()
+    h.become(settled(MULTI, generation=2), after=0.5)
+    h.moment(MULTI)
+    result = status_truth.check(h.history())
+    assert result.verdict is Verdict.CONFORMS
+    assert result.looked_at > 2
+
+
+def test_ready_while_both_exist_is_a_lie_though_it_ends_well() -> None:
+    h = toggled()
+    h.become(settled(MULTI, generation=2) + left_over(), after=0.5)
+    h.become(settled(MULTI, generation=2), after=5)
+    h.moment(MULTI)
+    (finding,) = found(h)
+    assert finding.verdict is Verdict.VIOLATES
+    assert "DGD agg was said to be Ready of generation 2" in finding.message
+    assert "after multinode was added to service Worker" in finding.message
+    both = (
+        "Deployment agg-worker of service Worker still exists beside LeaderWorkerSet agg-worker-0"
+    )
+    assert both in finding.message
+    assert finding.message.endswith("controlled by DCD agg-worker, created by the operator")
+
+
+def test_claim_from_a_lagging_cache_is_no_lie() -> None:
+    """Ready of the old generation, written just after the change: true a moment ago."""
+    h = toggled()
+    h.update(dgd(MULTI, generation=2, observed=1), by=OPERATOR, status=True)
+    h.become(settled(MULTI, generation=2), after=0.5)
+    h.moment(MULTI)
+    assert found(h) == []
+
+
+def test_old_claim_repeated_long_after_the_change_is_a_lie() -> None:
+    h = toggled()
+    h.become(swapped(settled(MULTI, ready=False), dgd(MULTI, ready=False, generation=2)), after=0.5)
+    h.wait(5)
+    h.update(dgd(MULTI, generation=2, observed=1, reason="again"), by=OPERATOR, status=True)
+    h.become(settled(MULTI, generation=2), after=0.5)
+    h.moment(MULTI)
+    assert [finding.verdict for finding in found(h)] == [Verdict.VIOLATES]
+
+
+def test_new_generation_claimed_from_what_was_true_of_the_old_is_a_lie() -> None:
+    h = toggled()
+    h.update(dgd(MULTI, generation=2, observed=2), by=OPERATOR, status=True)
+    h.become(settled(MULTI, generation=2), after=0.5)
+    h.moment(MULTI)
+    assert [finding.verdict for finding in found(h)] == [Verdict.VIOLATES]
+
+
+def test_ready_from_pods_of_the_old_image_is_a_lie() -> None:
+    new = a_graph(image="vllm:2.0.0")
+    h = HistoryBuilder()
+    h.deployed(SINGLE)
+    h.wait(10)
+    h.step(set_image("Worker", "vllm:2.0.0"), SINGLE)
+    tops = [
+        edited(raw, "spec", "template", "spec", "containers", to=[{"image": "vllm:2.0.0"}])
+        for raw in settled(SINGLE) if raw["kind"] == "Deployment"
+    ]  # fmt: skip
+    h.become(swapped(settled(SINGLE), *tops, dgd(new, generation=2)), after=0.5)
+    h.become(settled(new, generation=2), after=3)
+    h.moment(new)
+    (finding,) = found(h)
+    assert "does not run image vllm:2.0.0 yet" in finding.message
+
+
+def test_ready_with_a_left_over_at_the_deadline_is_a_lie() -> None:
+    h = toggled()
+    h.become(
+        swapped(settled(MULTI) + left_over(), dgd(MULTI, ready=False, generation=2)), after=0.5
+    )
+    h.update(dgd(MULTI, generation=2), by=OPERATOR, status=True)
+    h.moment(MULTI, end=MomentEnd.DEADLINE)
+    first = found(h)[0]
+    assert first.message.startswith("DGD agg still says Ready 30.0 s after multinode was added")
+
+
+def test_not_ready_while_something_is_amiss_is_the_truth() -> None:
+    h = toggled()
+    h.become(
+        swapped(settled(MULTI) + left_over(), dgd(MULTI, ready=False, generation=2)), after=0.5
+    )
+    h.moment(MULTI, end=MomentEnd.DEADLINE)
+    assert found(h) == []
+
+
+def test_not_ready_for_ever_though_all_is_there_is_a_lie() -> None:
+    h = toggled()
+    h.become(
+        swapped(settled(MULTI), dgd(MULTI, ready=False, generation=2, reason="stuck")), after=0.5
+    )
+    h.moment(MULTI, end=MomentEnd.DEADLINE)
+    (finding,) = found(h)
+    assert finding.message == (
+        "DGD agg does not say Ready (stuck: stuck), 30.0 s after multinode was added to service "
+        "Worker; "
+        "it is owned by nobody, created by the suite"
+    )
+
+
+def test_unknown_condition_at_rest_violates() -> None:
+    h = HistoryBuilder()
+    h.deployed(SINGLE)
+    part = find(settled(SINGLE), "DynamoComponentDeployment", "agg-worker")
+    unsure = edited(part, "status", "conditions", to=[condition("DynamoComponentReady", "Unknown")])
+    h.update(unsure, status=True)
+    h.moment(SINGLE)
+    assert [finding.subject for finding in found(h)] == ["DynamoComponentDeployment/agg-worker"]
+
+
+def test_bare_component_that_says_available_without_pods_is_a_lie() -> None:
+    service = MULTI.services[1]
+    wanted = Graph(name="bare", services=(service,))
+    h = HistoryBuilder()
+    h.create(dcd(service, name="bare", ready=False))
+    h.update(dcd(service, name="bare", ready=True), by=OPERATOR, status=True)
+    h.become(settled_component(service, name="bare"), after=5)
+    h.moment(components=(wanted,))
+    (finding,) = found(h)
+    assert finding.subject == "DynamoComponentDeployment/bare"
+
+
+@pytest.mark.parametrize("by", ["conformance-suite", "system:serviceaccount:kube-system:gc"])
+def test_status_written_by_others_is_not_the_operators_claim(by: str) -> None:
+    h = toggled()
+    h.update(dgd(MULTI, generation=2, observed=2), by=by, status=True)
+    h.become(settled(MULTI, generation=2), after=0.5)
+    h.moment(MULTI)
+    assert found(h) == []
+
+
+def test_gap_makes_status_truth_unknown() -> None:
+    h = toggled()
+    h.gap("DynamoGraphDeployment")
+    h.become(settled(MULTI, generation=2), after=0.5)
+    h.moment(MULTI)
+    assert status_truth.check(h.history()).verdict is Verdict.UNKNOWN
