@@ -11,9 +11,9 @@ import fnmatch
 from conformance.checkers.base import CheckResult
 from conformance.history.history import History, Life
 from conformance.history.records import Gap
-from conformance.history.writers import creator
 from conformance.model.kinds import Layer, ownerless
 from conformance.model.verdict import CheckerName, Finding, Verdict
+from conformance.rules.writes import log_of
 
 NAME = CheckerName.ORPHANS
 
@@ -46,7 +46,7 @@ def _judged(history: History, life: Life) -> Finding | None:
         for keeper in history.profile.keepers
     ):
         return None
-    author = creator(history, life.uid)
+    author = log_of(history).creator(life.uid)
     where = f"in namespace {obj.namespace}" if obj.namespace else "cluster-wide"
     subject = f"{obj.kind}/{obj.name}"
     if author is Layer.OPERATOR:

@@ -9,7 +9,6 @@ from weakref import WeakKeyDictionary
 
 from conformance.history.history import History
 from conformance.history.records import Moment, MomentEnd, Step
-from conformance.history.writers import creator as creator_by_event
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import Layer
 from conformance.model.transition import ChangeKind
@@ -58,8 +57,7 @@ class Look:
 
 def creator(history: History, uid: str) -> Layer:
     """Who created the object, in the case's namespace or anywhere else."""
-    found = log_of(history).creator(uid)
-    return found if found is not Layer.UNKNOWN else creator_by_event(history, uid)
+    return log_of(history).creator(uid)
 
 
 _OTHERS: WeakKeyDictionary[History, frozenset[str]] = WeakKeyDictionary()

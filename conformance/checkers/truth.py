@@ -7,7 +7,6 @@ from itertools import pairwise
 
 from conformance.history.history import History
 from conformance.history.records import Event, EventType
-from conformance.history.writers import writer
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import Layer
 from conformance.model.state import Obj, State
@@ -19,6 +18,7 @@ from conformance.rules.rollout import rollout
 from conformance.rules.size import size
 from conformance.rules.status import ready_claim
 from conformance.rules.view import View
+from conformance.rules.writes import log_of
 
 
 def ready_writes(history: History, others: frozenset[str]) -> Iterator[Event]:
@@ -37,7 +37,7 @@ def ready_writes(history: History, others: frozenset[str]) -> Iterator[Event]:
                 continue
             if ready_claim(event.obj, history.profile) is not True:
                 continue
-            if writer(history, event) in (Layer.OPERATOR, Layer.UNKNOWN):
+            if log_of(history).writer_of(event) in (Layer.OPERATOR, Layer.UNKNOWN):
                 yield event
 
 

@@ -10,10 +10,10 @@ from conformance.evidence.changes import QUIET_KINDS, changed, created
 from conformance.evidence.scene import Scene, namespaces, noun, offset
 from conformance.history.history import History
 from conformance.history.records import Event, EventType, MomentEnd, OperatorEventKind, Step
-from conformance.history.writers import writer
 from conformance.model.kinds import Layer
 from conformance.model.state import Obj
 from conformance.model.transition import ChangeKind
+from conformance.rules.writes import log_of
 
 # A change seen this often is a storm; the line then says how often and until when.
 _REPEATED = 3
@@ -95,7 +95,7 @@ def _objects(history: History, scene: Scene) -> Iterator[Entry]:
         if not scene.start <= event.at <= scene.end + _SLACK:
             continue
         for phrase in _phrases(event, old):
-            yield Entry(at=event.at, who=writer(history, event), text=f"{noun(obj)} {phrase}")
+            yield Entry(at=event.at, who=log_of(history).writer_of(event), text=f"{noun(obj)} {phrase}")
 
 
 def _phrases(event: Event, old: Obj | None) -> list[str]:

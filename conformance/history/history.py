@@ -122,18 +122,6 @@ class History:
         return sorted(self._of(Write), key=lambda write: write.at)
 
     @cached_property
-    def _writes_by_target(self) -> dict[tuple[str, str], list[Write]]:
-        targets: dict[tuple[str, str], list[Write]] = defaultdict(list)
-        for write in self.writes:
-            targets[write.namespace, write.name].append(write)
-        return targets
-
-    def writes_to(self, namespace: str, name: str) -> list[Write]:
-        """The audit log's mutating requests on that namespace and name, of any resource. A create
-        with generateName and a deletecollection have the name empty."""
-        return self._writes_by_target.get((namespace, name), [])
-
-    @cached_property
     def operator_events(self) -> list[OperatorEvent]:
         """What happened to the operator, and its log."""
         return sorted(self._of(OperatorEvent), key=lambda event: event.at)

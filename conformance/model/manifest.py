@@ -13,7 +13,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.model.errors import UsageError
-from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP, ApiVersion, Graph, Role, Service
+from conformance.model.graph import (
+    COMPONENT_KIND,
+    GRAPH_KIND,
+    GROUP,
+    ApiVersion,
+    Graph,
+    Role,
+    Service,
+)
 
 MAIN = "main"
 GPU_RESOURCE = "nvidia.com/gpu"

@@ -6,13 +6,13 @@ from __future__ import annotations
 import json
 import threading
 import time
-from pathlib import Path
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from conformance.model.errors import InfraError
-from conformance.plugin.run_options import RunOptions
 from conformance.plugin.planes import OpenPlane
+from conformance.plugin.run_options import RunOptions
 
 # A cold machine under load; a plane that needs longer than this will not come.
 _OPEN_SECONDS = 300.0

@@ -1,5 +1,9 @@
 """What was written, by whom, and which writes count against rest (design §10, "A counted write").
 
+Authors are found by joining recorded changes with the audit log, by verb, resource, namespace, name
+and time; what fits more than one author is an unknown writer, never the nearest. Without an audit
+log, managedFields name the writer.
+
 A counted write is a create, a delete, or a change of spec, labels, annotations, owners or
 finalizers by the operator. `WriteLog` grows record by record, so the driver can ask it ten times a
 second while a history still comes in; the checkers build one from the whole history (`log_of`).
@@ -7,6 +11,7 @@ second while a history still comes in; the checkers build one from the whole his
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +20,6 @@ from weakref import WeakKeyDictionary
 
 from conformance.history.history import History
 from conformance.history.records import Event, EventType, Header, Record, Write
-from conformance.history.writers import JOIN_WINDOW, layer_for, same_kind
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import PLATFORM_KINDS, POD_GROUP, WORKLOADS, Layer
 from conformance.model.state import Obj
@@ -28,6 +32,8 @@ _SPEC_BY_OTHERS = frozenset(
      "Role", "RoleBinding"}
 )  # fmt: skip
 _DEPLOYMENT_CONTROLLER_PREFIX = "deployment.kubernetes.io/"
+# A watch event follows the API's answer; the recorder may see it this much earlier or later (s).
+JOIN_WINDOW = 1.5
 _BELOW = frozenset({Layer.PLATFORM, Layer.LWS_CONTROLLER})
 # Default field managers (the first word of the user agent) of the platform's own programs.
 _PLATFORM_MANAGERS = frozenset({"kube-controller-manager", "kube-scheduler", "kubelet", "kwok"})
@@ -44,7 +50,8 @@ class CountedWrite:
 
 
 class WriteLog:
-    """Changes and requests of one namespace, in the order they were added.
+    """Changes and requests, in the order they were added: `changes`, `requests` and `counted` are of
+    the header's namespace, authors are known of every change.
 
     `add` takes records one by one (those of no interest are ignored), at a cost that does not grow
     with the history; the questions look only at the time asked about.
@@ -56,7 +63,8 @@ class WriteLog:
         self._changes: list[Change] = []
         self._created: dict[str, Change] = {}
         self._requests: list[Write] = []
-        self._by_target: dict[tuple[str, str], list[Write]] = defaultdict(list)
+        self._by_event: dict[tuple[str, int], Change] = {}
+        self._by_target: dict[tuple[str, str, str], list[Write]] = defaultdict(list)
 
     def add(self, record: Record) -> None:
         """Take one record in. Events of one object must come in their order."""
@@ -66,10 +74,10 @@ class WriteLog:
             self._add_event(record)
 
     def _add_write(self, write: Write) -> None:
-        if write.namespace != self._header.namespace or write.resource == "leases":
+        if write.resource == "leases":
             return
-        self._by_target[write.group, write.name].append(write)
-        if layer_for(self._header, write.user) is Layer.OPERATOR:
+        self._by_target[write.namespace, write.group, write.name].append(write)
+        if write.namespace == self._header.namespace and layer_for(self._header, write.user) is Layer.OPERATOR:
             self._requests.append(write)
 
     def _add_event(self, event: Event) -> None:
@@ -83,11 +91,13 @@ class WriteLog:
             self._known.pop(obj.uid, None)
         else:
             self._known[obj.uid] = obj
-        if change is None or obj.namespace != self._header.namespace:
+        if change is None:
             return
-        self._changes.append(change)
+        self._by_event[obj.uid, event.revision] = change
         if change.act is Act.CREATED:
             self._created[obj.uid] = change
+        if obj.namespace == self._header.namespace:
+            self._changes.append(change)
 
     def changes(self, start: float, end: float) -> list[Change]:
         """Every change with `start` < time <= `end`, status and the platform's objects included."""
@@ -136,6 +146,11 @@ class WriteLog:
         change = self._created.get(uid)
         return Layer.UNKNOWN if change is None else self.writer(change)
 
+    def writer_of(self, event: Event) -> Layer:
+        """Whose request an event shows; unknown if it changed nothing that is known."""
+        change = self._by_event.get((event.obj.uid, event.revision))
+        return Layer.UNKNOWN if change is None else self.writer(change)
+
     def writer(self, change: Change) -> Layer:
         """Whose request made the change; `unknown writer` if the evidence fits more than one."""
         if _deployment_controllers(change):
@@ -168,14 +183,14 @@ class WriteLog:
     def _candidates(self, change: Change) -> list[Write]:
         obj = change.obj
         verbs = _VERBS[change.act]
-        # The scheduler assigns a pod to a node by creating its `binding`.
-        main = ("", "scale", "binding")
-        subresources = ("", "status") if change.parts == (Part.STATUS,) else main
-        for name in (obj.name, ""):
+        # The scheduler assigns a pod to a node by creating its `binding`. A status moves by requests
+        # for the status alone, save for the few kinds that have no such subresource.
+        ways = [("status",), ("",)] if change.parts == (Part.STATUS,) else [("", "scale", "binding")]
+        for name, subresources in itertools.product((obj.name, ""), ways):
             found = [
                 write
                 for group in _GROUPS.get(obj.kind, (obj.group,))
-                for write in self._by_target.get((group, name), ())
+                for write in self._by_target.get((obj.namespace, group, name), ())
                 if (write.verb in verbs or write.subresource == "binding")
                 and 200 <= write.code < 300
                 # A server-side apply or an update may create; only then is it answered 201.
@@ -198,6 +213,20 @@ _VERBS = {
     # An object that waited for finalizers goes with the write that took the last one.
     Act.GONE: ("delete", "deletecollection", "update", "patch"),
 }
+
+
+def layer_for(header: Header, user: str) -> Layer:
+    """Whose code a user name of the audit log, or a field manager, stands for."""
+    named = header.users.get(user)
+    if named is not None:
+        return Layer(named)
+    return Layer.PLATFORM if user.startswith("system:") else Layer.UNKNOWN
+
+
+def same_kind(resource: str, kind: str) -> bool:
+    """True if a plural resource name of the audit log is that kind's."""
+    lower = kind.lower()
+    return resource in (lower, lower + "s", lower + "es", lower[:-1] + "ies")
 
 
 def is_operators_kind(obj: Obj) -> bool:

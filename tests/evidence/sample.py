@@ -7,9 +7,8 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.checkers.judge import Judgement
-
 from conformance.checkers.base import CheckResult
+from conformance.checkers.judge import Judgement
 from conformance.history.history import History
 from conformance.history.records import (
     Event,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from conformance.checkers.judge import Judgement
 from syrupy.assertion import SnapshotAssertion
 
+from conformance.checkers.judge import Judgement
 from conformance.evidence.explain import explain
 from conformance.history.history import History
 from conformance.model.verdict import Verdict

@@ -15,10 +15,10 @@ from conformance.cluster.programs import ensure
 from conformance.history import store
 from conformance.history.history import History
 from conformance.history.records import Event, Gap, Header
-from conformance.history.writers import creator
 from conformance.kube import Api, Resource, apply_manifests, raise_for
 from conformance.model.kinds import Layer
 from conformance.record import Ready, RecorderProcess, Tail, verify
+from conformance.rules.writes import log_of
 from tests.record.support import until
 
 pytestmark = pytest.mark.xdist_group("plane")
@@ -131,8 +131,8 @@ def check_life(history: History, before_delete: int) -> None:
     # Foreground deletion: the owner goes last, at whatever order the kinds' events came in.
     pods = [life for life in history.lives.values() if life.last.kind == "Pod"]
     assert all((life.deleted_revision or 0) < a.deleted_revision for life in pods)
-    assert creator(history, a.uid) is Layer.SUITE
-    assert {creator(history, pod.uid) for pod in pods} == {Layer.PLATFORM}
+    assert log_of(history).creator(a.uid) is Layer.SUITE
+    assert {log_of(history).creator(pod.uid) for pod in pods} == {Layer.PLATFORM}
     assert not any("managedFields" in e.object["metadata"] for e in history.events)
     assert history.gaps == []
 

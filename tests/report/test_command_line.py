@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from conformance.checkers.judge import Judgement
 
 from conformance import paths
 from conformance.__main__ import main
+from conformance.checkers.judge import Judgement
 from conformance.history import store
 from conformance.history.history import History
 from conformance.model.bounds import Bounds

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conformance.checkers.judge import Judgement
 
+from conformance.checkers.judge import Judgement
 from conformance.evidence.known import known_failure, unexpected_passes
 from conformance.model.bounds import Bounds
 from conformance.model.profile import KnownFailure, Profile
