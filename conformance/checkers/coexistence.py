@@ -11,9 +11,10 @@ from collections.abc import Iterable
 
 from conformance.checkers.base import CheckResult
 from conformance.checkers.common import blind_spots
+from conformance.checkers.deeds import deed
 from conformance.checkers.looks import Look, looks, others_of, relevant
 from conformance.checkers.overlaps import Overlap, overlaps
-from conformance.checkers.sentences import change, elapsed, origin
+from conformance.checkers.sentences import elapsed, origin
 from conformance.history.history import History
 from conformance.model.profile import Rollout
 from conformance.model.state import Obj
@@ -62,7 +63,7 @@ def _at_moment(look: Look) -> Iterable[Finding]:
 def _of_service(look: Look, row: Together) -> str:
     """Named unless the change names it already."""
     step = relevant(look.steps, row.part.name)
-    told = step is not None and row.part.name in change(step)
+    told = step is not None and row.part.name in deed(step)
     return "" if told else f" of service {row.part.name}"
 
 
@@ -152,7 +153,7 @@ def _at_rest(overlap: Overlap, look: Look, begin: float, last: float) -> Finding
 def _on_the_way(overlap: Overlap, look: Look, last: float) -> Finding:
     row, policy = overlap.row, look.history.profile.overlap
     step = relevant(look.steps, overlap.service)
-    after = f" after {change(step)}" if step else ""
+    after = f" after {deed(step)}" if step else ""
     message = (
         f"{listed(map(call, row.stale))} of service {overlap.service} existed beside "
         f"{listed(map(call, row.kept))} for {_length(overlap, last)}{after}"

@@ -10,6 +10,7 @@ from typing import Any
 
 from conformance.checkers.base import CheckResult
 from conformance.checkers.canonical import Canonical, Unlike, canonical, differences
+from conformance.checkers.family import foreign_uids
 from conformance.checkers.promises import took
 from conformance.checkers.words import listing, plural
 from conformance.history.history import History
@@ -79,6 +80,12 @@ def _with_fresh(history: History, fresh: Fresh) -> Iterator[Finding]:
     )
 
 
+def _ours(history: History, moment: Moment) -> State:
+    """The state without what others put there, of which no fresh deploy knows."""
+    strangers = foreign_uids(history)
+    return State(obj for obj in history.at_moment(moment) if obj.uid not in strangers)
+
+
 def _compare_fresh(
     history: History, moment: Moment, graph: Graph, fresh: Fresh, *, component: bool
 ) -> Iterator[Finding]:
@@ -91,7 +98,7 @@ def _compare_fresh(
     )
     ours = _canonical(
         history,
-        history.at_moment(moment),
+        _ours(history, moment),
         graph.name,
         namespace=history.namespace,
         component=component,
@@ -133,7 +140,7 @@ def _with_first(
     sides = [
         _canonical(
             history,
-            history.at_moment(moment),
+            _ours(history, moment),
             graph.name,
             namespace=history.namespace,
             component=component,

@@ -13,7 +13,8 @@ from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import Layer
 from conformance.model.transition import ChangeKind
 from conformance.rules.base import Mismatch, Sight, Wanted
-from conformance.rules.match import blocked_mismatches, mismatches_in
+from conformance.rules.blocked import blocked_in
+from conformance.rules.match import mismatches_in
 from conformance.rules.observed import unobserved_in
 from conformance.rules.view import View
 from conformance.rules.writes import log_of
@@ -32,7 +33,7 @@ class Look:
     def mismatches(self) -> list[Mismatch]:
         """What does not match (for a blocked target: what is wrong all the same)."""
         if self.moment.blocked:
-            return blocked_mismatches(self.view.sight)
+            return blocked_in(self.view)
         return mismatches_in(self.view) + unobserved_in(self.view)
 
     @property

@@ -42,7 +42,7 @@ def _outcome(step: Step, history: History, seen: dict[str, Look]) -> Outcome:
     if moment is None or moment.end is MomentEnd.INTERRUPTED:
         return Outcome.INCONCLUSIVE
     look = seen[moment.name]
-    if moment.end is MomentEnd.DEADLINE or look.mismatches:
+    if moment.end is MomentEnd.DEADLINE or any(not row.soft for row in look.mismatches):
         return Outcome.FAILED
     if moment.blocked and mismatches(look.view.sight):
         return Outcome.BLOCKED

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from conformance.checkers.deeds import deed
 from conformance.checkers.looks import Look, creator, relevant
 from conformance.history.history import History
-from conformance.history.records import Step
 from conformance.model.kinds import Layer
 from conformance.model.ownership import describe_owner
 from conformance.model.state import Obj, State
-from conformance.model.transition import ChangeKind
 from conformance.rules.base import Mismatch
 from conformance.rules.words import call, listed
 
@@ -33,58 +32,6 @@ def created_by(history: History, uid: str) -> str:
     return f"created by {layer(creator(history, uid))}"
 
 
-def change(step: Step) -> str:
-    """What a step did: `multinode was added to service VllmDecodeWorker`."""
-    service = listed(step.services)
-    through = f" through component {step.target}" if step.component else ""
-    parts = dict.fromkeys(_one_change(kind, step, service) for kind in step.kinds)
-    return f"{listed(parts)}{through}"
-
-
-def _one_change(kind: ChangeKind, step: Step, service: str) -> str:
-    plural = "services" if len(step.services) > 1 else "service"
-    of = f"{plural} {service}" if service else f"graph {step.target}"
-    match kind:
-        case ChangeKind.DEPLOY:
-            return f"{step.target} was deployed"
-        case ChangeKind.ADD_MULTINODE:
-            return f"multinode was added to {of}"
-        case ChangeKind.REMOVE_MULTINODE:
-            return f"multinode was removed from {of}"
-        case ChangeKind.CHANGE_NODE_COUNT:
-            return f"nodeCount of {of} was changed{_to(step, 'node_count')}"
-        case ChangeKind.REPLICAS:
-            return f"replicas of {of} was changed{_to(step, 'replicas')}"
-        case ChangeKind.IMAGE:
-            return f"the image of {of} was changed"
-        case ChangeKind.SERVICE_ADDED:
-            return f"{of} was added"
-        case ChangeKind.SERVICE_REMOVED:
-            return f"{of} was removed"
-        case ChangeKind.SERVICE_RENAMED if len(step.services) == 2:
-            return f"service {step.services[0]} was renamed to {step.services[1]}"
-        case ChangeKind.SERVICE_RENAMED:
-            return f"{of} was renamed"
-        case ChangeKind.ANNOTATION:
-            return f"an annotation of {step.target} was changed"
-        case ChangeKind.NO_OP:
-            return f"{step.target} was sent again unchanged" if step.target else "nothing was done"
-        case ChangeKind.DELETE:
-            return f"{step.target} was deleted"
-        case ChangeKind.ILLEGAL:
-            return f"an illegal change of {of} was sent"
-        case ChangeKind.OPERATOR:
-            return step.name.partition(" #")[0]
-
-
-def _to(step: Step, field: str) -> str:
-    graph = step.after
-    if graph is None or (step.component and graph == step.before):
-        return ""
-    values = {getattr(s, field) for s in graph.services if s.name in step.services}
-    return f" to {values.pop()}" if len(values) == 1 and None not in values else ""
-
-
 def elapsed(look: Look, service: str = "") -> str:
     """`30.0 s after multinode was added to service VllmDecodeWorker`."""
     moment = look.moment
@@ -92,7 +39,7 @@ def elapsed(look: Look, service: str = "") -> str:
     if step is None:
         return f"at {moment.name}"
     since = moment.at - (step.answered_at if step.name in moment.steps else moment.since)
-    return f"{since:.1f} s after {change(step)}"
+    return f"{since:.1f} s after {deed(step)}"
 
 
 def origin(history: History, state: State, objects: Sequence[Obj]) -> str:

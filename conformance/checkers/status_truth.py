@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from conformance.checkers.base import CheckResult
 from conformance.checkers.common import blind_spots, finding_of
+from conformance.checkers.deeds import deed
 from conformance.checkers.looks import Look, looks, others_of
-from conformance.checkers.sentences import change, known, origin
+from conformance.checkers.sentences import known, origin
 from conformance.checkers.truth import claimed_generation, ready_writes, was_true
 from conformance.history.history import History
 from conformance.history.records import Event, Step
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName, Finding, Verdict
 from conformance.rules.base import Mismatch
-from conformance.rules.status import ready_claim
+from conformance.rules.observed import unobserved_in
+from conformance.rules.status import false_claims, ready_claim, unready
 from conformance.rules.words import call, subject
 
 NAME = CheckerName.STATUS_TRUTH
@@ -47,25 +49,20 @@ def check(history: History) -> CheckResult:
 
 
 def _at_moment(look: Look) -> list[Finding]:
-    rows = look.mismatches
-    wrong = [row for row in rows if row.checker is not NAME and not row.ending]
-    own = [row for row in rows if row.checker is NAME]
+    view = look.view
     if look.moment.blocked:
-        return [finding_of(look, row) for row in own]
+        return [finding_of(look, row) for row in look.mismatches if row.checker is NAME]
+    wrong = [row for row in look.mismatches if row.checker is not NAME and not row.ending]
     amiss = {row.graph for row in wrong}
+    findings = [finding_of(look, row) for row in false_claims(view)]
     # That a graph in which something is amiss is not Ready, or not observed, is the plain truth.
-    findings = [finding_of(look, row) for row in own if row.graph not in amiss or _absurd(row)]
-    for root in look.view.roots.values():
+    slow = [*unready(view), *unobserved_in(view)]
+    findings += [finding_of(look, row) for row in slow if row.graph not in amiss]
+    for root in view.roots.values():
         first = next((row for row in wrong if row.graph == root.name), None)
         if first is not None and ready_claim(root, look.history.profile) is True:
             findings.append(_lie(look, root, first))
     return findings
-
-
-def _absurd(row: Mismatch) -> bool:
-    """True for what is untrue whatever else is amiss: conditions that stay Unknown, entries about
-    services or workloads that do not exist."""
-    return " Unknown" in row.message or "names" in row.message
 
 
 def _lie(look: Look, root: Obj, row: Mismatch) -> Finding:
@@ -73,7 +70,7 @@ def _lie(look: Look, root: Obj, row: Mismatch) -> Finding:
     told = origin(look.history, look.view.state, objects)
     tail = f"; {call(objects[0])}{told.removeprefix('it')}" if objects else ""
     after = f"{look.moment.at - look.moment.since:.1f} s after "
-    after += change(look.steps[-1]) if look.steps else "the last change"
+    after += deed(look.steps[-1]) if look.steps else "the last change"
     return Finding(
         checker=NAME,
         verdict=Verdict.VIOLATES,
@@ -100,7 +97,7 @@ def _false_claim(
     objects = [obj for uid in row.objects[:1] if (obj := state.get(uid)) is not None]
     told = origin(history, state, objects)
     tail = f"; {call(objects[0])}{told.removeprefix('it')}" if objects else ""
-    when = f"{event.at - step.answered_at:.1f} s after {change(step)}" if step else ""
+    when = f"{event.at - step.answered_at:.1f} s after {deed(step)}" if step else ""
     generation = claimed_generation(root, history)
     of = f" of generation {generation}" if generation else ""
     return Finding(

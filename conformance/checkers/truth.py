@@ -15,7 +15,7 @@ from conformance.rules.coexistence import coexistence
 from conformance.rules.intent import intent
 from conformance.rules.observed import unobserved_in
 from conformance.rules.rollout import rollout
-from conformance.rules.size import size
+from conformance.rules.size import size_as_reported
 from conformance.rules.status import ready_claim
 from conformance.rules.view import View
 from conformance.rules.writes import log_of
@@ -61,7 +61,7 @@ def untrue(state: State, root: Obj, history: History, others: frozenset[str]) ->
         others=others,
     )
     view = View(Sight(state=State(staying, revision=state.revision, at=state.at), wanted=wanted))
-    rows = [*coexistence(view), *size(view), *rollout(view)]
+    rows = [*coexistence(view), *size_as_reported(view), *rollout(view)]
     # The graph's own observedGeneration is what the claim is of, not a contradiction to it.
     rows += [row for row in unobserved_in(view) if root.uid not in row.objects]
     return rows

@@ -97,7 +97,7 @@ def _without_finding(history: History, judgement: Judgement, scene: Scene) -> st
 def _sections(history: History, scene: Scene, findings: list[Finding]) -> tuple[Section, ...]:
     before, after = tables.before_and_after(history, scene)
     script = reproduce.script(history)
-    return (
+    told = (
         Section(name="before.txt", title="Before", text=before, brief=before),
         Section(name="after.txt", title="After", text=after, brief=after),
         Section(
@@ -106,6 +106,13 @@ def _sections(history: History, scene: Scene, findings: list[Finding]) -> tuple[
             text=timeline.render(history, scene),
             brief=timeline.render(history, scene, limit=TIMELINE_LINES),
         ),
+        Section(name="reproduce.sh", title="Again by hand", text=script, brief=script, pasted=True),
+    )
+    if not findings:
+        # Rendering the difference is what costs most, and nobody looks for a fault here.
+        return told
+    return (
+        *told[:-1],
         Section(
             name="objects.diff",
             title="What changed",
@@ -118,7 +125,7 @@ def _sections(history: History, scene: Scene, findings: list[Finding]) -> tuple[
             text=logs.render(history, scene),
             brief=logs.render(history, scene, limit=LOG_LINES),
         ),
-        Section(name="reproduce.sh", title="Again by hand", text=script, brief=script, pasted=True),
+        told[-1],
     )
 
 

@@ -72,6 +72,8 @@ class Feature(enum.StrEnum):
     V1BETA1 = "v1beta1"
     COMPONENT = "component"
     """Components (DCD) are a served API that users may write."""
+    BARE_COMPONENT = "bare-component"
+    """A component runs without a graph. Some builds take the pods' ServiceAccount from it."""
     ADMISSION = "admission"
     """The operator has a validating webhook for graphs."""
     RESTART = "restart"
@@ -305,7 +307,12 @@ class Profile(_Strict):
     identity: Identity
     versions: Annotated[list[ApiVersion], Field(min_length=1)] = [ApiVersion.V1ALPHA1]
     """Served API versions; the first is the one that cases use unless they say otherwise."""
-    features: list[Feature] = [Feature.MULTINODE, Feature.COMPONENT, Feature.RESTART]
+    features: list[Feature] = [
+        Feature.MULTINODE,
+        Feature.COMPONENT,
+        Feature.BARE_COMPONENT,
+        Feature.RESTART,
+    ]
     install: ProcessInstall
     identity_user: str = "dgd-operator"
     """User name under which the operator writes, as in the audit log."""

@@ -25,6 +25,7 @@ _DIRECTOR = pytest.StashKey[Director]()
 _EXPECTED = pytest.StashKey[list[CaseResult]]()
 _PROGRESS = pytest.StashKey[summary.ProgressLines]()
 _REPORTS = pytest.StashKey[list[ConformanceReport]]()
+_LOADGROUP = "dgd_loadgroup"
 _CASES_FILE = "cases.json"
 
 
@@ -35,6 +36,9 @@ def configure(config: pytest.Config) -> None:
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
     if _is_worker(config):
+        # Workers parse the command line anew, so what the controller changed must be told to them.
+        if config.workerinput.get(_LOADGROUP):  # type: ignore[attr-defined]  # set by pytest-xdist
+            config.option.loadgroup = True
         return
     config.pluginmanager.register(_Counting(config), "dgd-conformance-counting")
     if _is_distributed(config) and config.option.dist in ("no", "load"):
@@ -43,6 +47,12 @@ def configure(config: pytest.Config) -> None:
         config.option.loadscopereorder = False
     if not config.option.collectonly:
         summary.prepare(config.stash[OPTIONS].results)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker that groups of cases stay together."""
+    node.workerinput[_LOADGROUP] = node.config.option.dist == "loadgroup"
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -31,7 +31,8 @@ class Mismatch:
     `message` is a clause that names the objects; the checker adds times, owner and creator.
     `objects` are their uids, the one at fault first. `blame` is the layer whose fault it is: a
     right workload with a wrong StatefulSet is not the operator's. `ending` marks what is on its way
-    out already."""
+    out already. `soft` is what nobody need wait for once all else matches: it is judged, but keeps
+    no hold window from beginning, so that a case can go on with builds that always show it."""
 
     checker: CheckerName
     subject: str
@@ -41,6 +42,7 @@ class Mismatch:
     objects: tuple[str, ...] = ()
     blame: Layer = Layer.OPERATOR
     ending: bool = False
+    soft: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

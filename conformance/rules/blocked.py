@@ -19,8 +19,8 @@ from conformance.rules.view import Part, View
 from conformance.rules.words import call, counted, subject
 
 
-def blocked(view: View) -> list[Mismatch]:
-    """What is wrong with the state although its target cannot be reached."""
+def blocked_in(view: View) -> list[Mismatch]:
+    """What is wrong with the state although its target cannot be reached, soft rows included."""
     unreached = {(row.graph, row.service) for row in (*size(view), *rollout(view))}
     found = coexistence(view) + orphans(view)
     for part in view.parts:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from conformance.model.verdict import CheckerName
 from conformance.rules.base import Mismatch, Sight
-from conformance.rules.blocked import blocked
+from conformance.rules.blocked import blocked_in
 from conformance.rules.coexistence import coexistence
 from conformance.rules.gangs import gangs
 from conformance.rules.observed import unobserved
@@ -27,18 +27,18 @@ STATUS: tuple[Rule, ...] = (unready, false_claims)
 
 def mismatches(sight: Sight) -> list[Mismatch]:
     """Everything that keeps the state from matching what is wanted. Empty: it matches."""
-    return mismatches_in(View(sight))
+    return [row for row in mismatches_in(View(sight)) if not row.soft]
 
 
 def mismatches_in(view: View) -> list[Mismatch]:
-    """As `mismatches`, of a view that is already built."""
+    """Everything that is not as it should be, soft rows included."""
     return [row for rule in (*STRUCTURE, *STATUS) for row in rule(view)]
 
 
 def blocked_mismatches(sight: Sight) -> list[Mismatch]:
     """Everything that is wrong with a state whose target cannot be reached (design §10): two
     workloads, an untrue status, growth without bound, orphans."""
-    return blocked(View(sight))
+    return [row for row in blocked_in(View(sight)) if not row.soft]
 
 
 def of_checker(rows: list[Mismatch], checker: CheckerName) -> list[Mismatch]:

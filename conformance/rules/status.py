@@ -99,7 +99,7 @@ def _unknown_conditions(obj: Obj, graph: Graph) -> list[Mismatch]:
         return []
     word = "condition" if len(unknown) == 1 else "conditions"
     message = f"{call(obj)} has {word} {listed(unknown)} Unknown"
-    return [_mismatch(subject(obj), message, graph, obj)]
+    return [_mismatch(subject(obj), message, graph, obj, soft=True)]
 
 
 def _state(root: Obj, graph: Graph, view: View) -> list[Mismatch]:
@@ -123,7 +123,9 @@ def _service_map(
         found.append(_mismatch(subject(root), message, graph, root, service=name))
     for name in sorted(names - entries.keys()):
         message = f"status.{key} of {call(root)} lacks service {name} of the spec"
-        found.append(_mismatch(subject(root), message, graph, root, service=name))
+        # At zero replicas there is nothing to speak of: untrue, but nothing to wait for.
+        soft = not graph.service(name).groups
+        found.append(_mismatch(subject(root), message, graph, root, service=name, soft=soft))
     for part in parts:
         entry = entries.get(part.name)
         if isinstance(entry, Mapping):
@@ -146,7 +148,12 @@ def _entry(root: Obj, key: str, entry: Mapping[str, Any], part: Part, view: View
             if name not in own:
                 message = f"{where} names {kind} {name}, which is not a workload of that service"
                 found.append(_mismatch(subject(root), message, part.graph, root, service=part.name))
-    pods = [pod for pod in part.live_pods if not kind or _below_kind(pod, kind, part, view)]
+    spoken_of = {
+        workload.uid
+        for workload in part.workloads
+        if (not kind or workload.kind == kind) and (not names or workload.name in names)
+    }
+    pods = [p for p in part.live_pods if any(o.uid in spoken_of for o in view.chain(p))]
     for field, living in (
         ("replicas", len(pods)),
         ("readyReplicas", sum(pod.ready for pod in pods)),
@@ -160,13 +167,14 @@ def _entry(root: Obj, key: str, entry: Mapping[str, Any], part: Part, view: View
     return found
 
 
-def _below_kind(pod: Obj, kind: str, part: Part, view: View) -> bool:
-    uids = {workload.uid for workload in part.workloads if workload.kind == kind}
-    return any(owner.uid in uids for owner in view.chain(pod))
-
-
 def _mismatch(
-    subject_: str, message: str, graph: Graph, root: Obj | None = None, *, service: str = ""
+    subject_: str,
+    message: str,
+    graph: Graph,
+    root: Obj | None = None,
+    *,
+    service: str = "",
+    soft: bool = False,
 ) -> Mismatch:
     return Mismatch(
         checker=CheckerName.STATUS_TRUTH,
@@ -175,4 +183,5 @@ def _mismatch(
         graph=graph.name,
         service=service,
         objects=(root.uid,) if root is not None else (),
+        soft=soft,
     )

@@ -60,6 +60,20 @@ def size_of(workload: Obj) -> int:
     return 1 if value is None else int(value)
 
 
+def reports_ready(workload: Obj) -> bool:
+    """True if the workload's own status, of its newest generation, says that everything it asks for
+    is updated and ready."""
+    status, wanted = workload.status, groups_of(workload)
+    observed = workload.observed_generation
+    if workload.kind not in _TEMPLATES or observed is None or observed < workload.generation:
+        return False
+    updating = workload.condition("UpdateInProgress") or {}
+    counts = ("replicas", "updatedReplicas", "readyReplicas")
+    # The API leaves a count of zero out.
+    complete = all(int(status.get(count) or 0) == wanted for count in counts)
+    return complete and updating.get("status") != "True"
+
+
 def images_of(workload: Obj) -> list[set[str]]:
     """The images of each pod template of the workload; none for kinds that are not known so far."""
     found = []

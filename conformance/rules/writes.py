@@ -50,8 +50,8 @@ class CountedWrite:
 
 
 class WriteLog:
-    """Changes and requests, in the order they were added: `changes`, `requests` and `counted` are of
-    the header's namespace, authors are known of every change.
+    """Changes and requests, in the order they were added: `changes`, `requests` and `counted` tell
+    of the header's namespace, authors are known of every change.
 
     `add` takes records one by one (those of no interest are ignored), at a cost that does not grow
     with the history; the questions look only at the time asked about.
@@ -77,7 +77,8 @@ class WriteLog:
         if write.resource == "leases":
             return
         self._by_target[write.namespace, write.group, write.name].append(write)
-        if write.namespace == self._header.namespace and layer_for(self._header, write.user) is Layer.OPERATOR:
+        operators = layer_for(self._header, write.user) is Layer.OPERATOR
+        if operators and write.namespace == self._header.namespace:
             self._requests.append(write)
 
     def _add_event(self, event: Event) -> None:
@@ -183,9 +184,10 @@ class WriteLog:
     def _candidates(self, change: Change) -> list[Write]:
         obj = change.obj
         verbs = _VERBS[change.act]
-        # The scheduler assigns a pod to a node by creating its `binding`. A status moves by requests
-        # for the status alone, save for the few kinds that have no such subresource.
-        ways = [("status",), ("",)] if change.parts == (Part.STATUS,) else [("", "scale", "binding")]
+        # The scheduler assigns a pod to a node by creating its `binding`. A status moves by
+        # requests for the status alone, save for the few kinds that have no such subresource.
+        status_only = change.parts == (Part.STATUS,)
+        ways = [("status",), ("",)] if status_only else [("", "scale", "binding")]
         for name, subresources in itertools.product((obj.name, ""), ways):
             found = [
                 write

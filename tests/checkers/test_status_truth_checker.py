@@ -186,3 +186,25 @@ def test_gap_makes_status_truth_unknown() -> None:
     h.become(settled(MULTI, generation=2), after=0.5)
     h.moment(MULTI)
     assert status_truth.check(h.history()).verdict is Verdict.UNKNOWN
+
+
+def test_ready_on_the_word_of_a_workload_that_reports_all_ready_is_no_lie() -> None:
+    """The LWS controller was seen to report a group ready whose leader was just being made anew."""
+    h = toggled()
+    unready = [
+        edited(raw, "status", "conditions", to=[condition("Ready", False)])
+        for raw in settled(MULTI)
+        if raw["kind"] == "Pod" and "worker" in raw["metadata"]["name"]
+    ]
+    lws = find(settled(MULTI), "LeaderWorkerSet", "agg-worker-0")
+    believed = edited(lws, "status", "observedGeneration", to=1)
+    state = swapped(settled(MULTI, generation=2), *unready)
+    h.become(swapped(state, believed), after=0.5)
+    h.become(swapped(settled(MULTI, generation=2), believed), after=1)
+    h.moment(MULTI)
+    assert found(h) == []
+    unsaid = toggled()
+    unsaid.become(state, after=0.5)
+    unsaid.become(settled(MULTI, generation=2), after=1)
+    unsaid.moment(MULTI)
+    assert [finding.verdict for finding in found(unsaid)] == [Verdict.VIOLATES]

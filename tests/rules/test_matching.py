@@ -8,7 +8,14 @@ from conformance.model.graph import Graph
 from conformance.model.profile import Gang, Keeper, LwsLayout, Profile
 from conformance.model.verdict import CheckerName
 from conformance.rules.base import Mismatch
-from conformance.rules.match import blocked_mismatches, mismatches, progress, unobserved
+from conformance.rules.match import (
+    blocked_mismatches,
+    mismatches,
+    mismatches_in,
+    progress,
+    unobserved,
+)
+from conformance.rules.view import View
 from tests.objects import (
     Raw,
     a_graph,
@@ -411,11 +418,13 @@ def test_graph_that_never_says_ready_does_not_match() -> None:
     ]
 
 
-def test_unknown_condition_of_a_component_does_not_match() -> None:
+def test_unknown_condition_of_a_component_is_said_and_not_waited_for() -> None:
     objects = settled(SINGLE)
     part = find(objects, "DynamoComponentDeployment", "agg-worker")
     unsure = edited(part, "status", "conditions", to=[condition("DynamoComponentReady", "Unknown")])
-    assert found(swapped(objects, unsure), SINGLE) == [
+    look = sight(swapped(objects, unsure), SINGLE)
+    assert messages(mismatches(look)) == []
+    assert messages(mismatches_in(View(look))) == [
         "status-truth: DCD agg-worker has condition DynamoComponentReady Unknown"
     ]
 
@@ -520,3 +529,23 @@ def test_progress_names_service_shape_and_pods() -> None:
 
 def test_progress_while_the_old_kind_is_still_there() -> None:
     assert progress(sight(settled(SINGLE), MULTI)) == "Worker: Deployment, waiting for the new one"
+
+
+def test_old_generation_beside_the_right_one_is_no_size_finding() -> None:
+    objects = settled(MULTI)
+    owner = find(objects, "DynamoComponentDeployment", "agg-worker")
+    service = a_graph(node_count=3).services[1]
+    labels = labels_of(MULTI, service, "agg-worker")
+    old = lws_tree(service, name="agg-worker-n3", owner=owner, groups=1, labels=labels)
+    assert checkers(objects + old, MULTI) == {CheckerName.COEXISTENCE}
+
+
+def test_status_without_an_entry_for_a_service_at_zero_is_said_and_not_waited_for() -> None:
+    graph = a_graph(replicas=0)
+    top = dgd(graph)
+    del top["status"]["components"]["Worker"]
+    look = sight(swapped(settled(graph), top), graph)
+    assert mismatches(look) == []
+    assert messages(mismatches_in(View(look))) == [
+        "status-truth: status.components of DGD agg lacks service Worker of the spec"
+    ]
