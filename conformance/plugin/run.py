@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.model.errors import ConformanceError, UsageError
+from conformance.model.errors import ConformanceError, UsageError, Violation
 from conformance.plugin import collection, run_options, summary
 from conformance.plugin.director import Director
 from conformance.plugin.judging import run_case
@@ -163,6 +163,17 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     log = pyfuncitem.config.stash[WORKER].log(made.session)
     run_case(pyfuncitem, made, log, call)
     return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    call: pytest.CallInfo[None],
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A finding is told as it is: the suite's own stack says nothing about the operator."""
+    report = yield
+    if call.excinfo is not None and isinstance(call.excinfo.value, Violation | ConformanceError):
+        report.longrepr = str(call.excinfo.value)
+    return report
 
 
 class _Counting:
