@@ -10,6 +10,7 @@ from conformance.suite import (
 
 WORKER = "VllmDecodeWorker"
 NEEDS = [Feature.MULTINODE, Feature.COMPONENT]
+BARE = [*NEEDS, Feature.BARE_COMPONENT]
 
 
 def _race(trial: Trial, graph: Graph, transition: Transition, *, node_count: int | None) -> None:
@@ -44,7 +45,7 @@ def test_multinode_taken_below_a_graph(trial: Trial) -> None:
     _race(trial, graphs.agg_multinode(), remove_multinode(WORKER), node_count=None)
 
 
-@case(feature="component", needs=NEEDS)
+@case(feature="component", needs=BARE)
 def test_bare_component_gains_multinode(trial: Trial) -> None:
     """A component without a graph that gains multinode is groups alone, or the change is refused."""
     component = trial.deploy_component(graphs.agg().service(WORKER), name="bare-worker")
@@ -52,7 +53,7 @@ def test_bare_component_gains_multinode(trial: Trial) -> None:
     trial.expect()
 
 
-@case(feature="component", needs=NEEDS)
+@case(feature="component", needs=BARE)
 def test_bare_component_loses_multinode(trial: Trial) -> None:
     """A component without a graph that loses multinode is a Deployment alone, or it is refused."""
     worker = graphs.agg_multinode().service(WORKER)

@@ -24,6 +24,9 @@ from conformance.rules.status import false_claims, ready_claim, unready
 from conformance.rules.words import call, subject
 
 NAME = CheckerName.STATUS_TRUTH
+# Ready speaks of workloads and their pods. What else is amiss (a left-over gang object, a selector)
+# is its own checker's finding and makes no lie of it.
+_DENY_READY = frozenset({CheckerName.COEXISTENCE, CheckerName.SIZE, CheckerName.FIDELITY})
 
 
 def check(history: History) -> CheckResult:
@@ -59,7 +62,8 @@ def _at_moment(look: Look) -> list[Finding]:
     slow = [*unready(view), *unobserved_in(view)]
     findings += [finding_of(look, row) for row in slow if row.graph not in amiss]
     for root in view.roots.values():
-        first = next((row for row in wrong if row.graph == root.name), None)
+        denied = (row for row in wrong if row.graph == root.name and row.checker in _DENY_READY)
+        first = next(denied, None)
         if first is not None and ready_claim(root, look.history.profile) is True:
             findings.append(_lie(look, root, first))
     return findings

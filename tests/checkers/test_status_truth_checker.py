@@ -7,7 +7,7 @@ import pytest
 from conformance.checkers import status_truth
 from conformance.history.records import MomentEnd
 from conformance.model.graph import Graph
-from conformance.model.transition import add_multinode, set_image
+from conformance.model.transition import add_multinode, remove_multinode, set_image
 from conformance.model.verdict import Finding, Verdict
 from tests.builders import (
     OPERATOR,
@@ -208,3 +208,13 @@ def test_ready_on_the_word_of_a_workload_that_reports_all_ready_is_no_lie() -> N
     unsaid.become(settled(MULTI, generation=2), after=1)
     unsaid.moment(MULTI)
     assert [finding.verdict for finding in found(unsaid)] == [Verdict.VIOLATES]
+
+
+def test_ready_beside_a_left_over_gang_object_is_no_lie_of_its_own() -> None:
+    h = HistoryBuilder()
+    h.deployed(MULTI)
+    h.step(remove_multinode("Worker"), MULTI)
+    left = find(settled(MULTI), "PodGroup", "agg-worker-0")
+    h.become([*settled(SINGLE, generation=2), left], after=0.5)
+    h.moment(SINGLE, end=MomentEnd.DEADLINE)
+    assert found(h) == []
