@@ -23,7 +23,7 @@ from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import Layer
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName, Finding, Verdict
-from conformance.rules.changes import EVIDENCE_KINDS, Act, Change, Part
+from conformance.rules.changes import EVIDENCE_KINDS, Act, Change, Part, said_at
 from conformance.rules.writes import CountedWrite, log_of
 
 _NAME = CheckerName.QUIESCENCE
@@ -235,12 +235,15 @@ def _requests(history: History, moment: Moment, hold: Window) -> list[Finding]:
 
 
 def _events(history: History, moment: Moment, hold: Window) -> list[Finding]:
-    """Events that the operator emits about resting objects, more than `write_rate` a second."""
+    """Events that the operator emits about resting objects, more than `write_rate` a second. Those
+    that tell of what happened before the window are only late."""
     log = log_of(history)
     emitted = [
         change
         for change in log.changes(hold.start, hold.end)
-        if change.obj.kind == "Event" and log.writer(change) is Layer.OPERATOR
+        if change.obj.kind == "Event"
+        and log.writer(change) is Layer.OPERATOR
+        and (said_at(change.obj) or change.at) > hold.start
     ]
     if len(emitted) <= history.bounds.write_rate * (hold.end - hold.start):
         return []

@@ -12,7 +12,6 @@ reported, since a status of earlier work may lag behind.
 
 from __future__ import annotations
 
-import datetime
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -37,7 +36,7 @@ from conformance.model.kinds import PLATFORM_KINDS, Layer
 from conformance.model.state import Obj
 from conformance.model.transition import ChangeKind
 from conformance.model.verdict import CheckerName, Finding, Verdict
-from conformance.rules.changes import EVIDENCE_KINDS, Act, Change
+from conformance.rules.changes import EVIDENCE_KINDS, Act, Change, said_at
 from conformance.rules.writes import is_operators_kind, log_of
 
 __all__ = ["check", "promise_findings"]
@@ -219,15 +218,9 @@ def _moved(step: Step, changes: list[Change], verdict: Verdict) -> Finding:
 
 
 def _said_after(event: Obj, at: float) -> bool:
-    """True unless an Event's own times say that what it tells is older. They are whole seconds, and
-    Events are sent late."""
-    stamps = [event.raw.get("eventTime"), event.raw.get("lastTimestamp")]
-    times = [
-        datetime.datetime.fromisoformat(str(stamp).replace("Z", "+00:00")).timestamp()
-        for stamp in stamps
-        if stamp
-    ]
-    return not times or max(times) >= int(at)
+    """True unless an Event's own time, in whole seconds, says that what it tells is older."""
+    said = said_at(event)
+    return said is None or said >= int(at)
 
 
 def _claims(change: Change) -> bool:

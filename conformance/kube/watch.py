@@ -24,7 +24,8 @@ class WatchExpiredError(InfraError):
 
 
 class WatchSilentError(InfraError):
-    """Nothing came for longer than bookmarks should take: the stream may be dead, list again."""
+    """Nothing came for longer than bookmarks should take: the stream may be dead; watch
+    again from the last revision."""
 
 
 class NotServedError(InfraError):

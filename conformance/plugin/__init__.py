@@ -23,7 +23,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Load the rest of the plugin if an operator is to be put under test."""
     config.addinivalue_line("markers", f"{MARK}(mark): what a conformance case declares")
-    config.addinivalue_line("markers", "xdist_group(name): run on one worker")
     if config.getoption("dgd_operators"):
         run = importlib.import_module("conformance.plugin.run")
         run.configure(config)

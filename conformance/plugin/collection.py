@@ -13,7 +13,6 @@ from conformance.plugin.marks import CaseMark, mark_of
 from conformance.plugin.run_options import RunOptions
 
 OPERATOR_ARGUMENT = "operator_name"
-_GROUP = "disruptive-"
 
 
 def parametrize(metafunc: pytest.Metafunc, options: RunOptions) -> None:
@@ -30,7 +29,7 @@ def operator_of(item: pytest.Item) -> str:
 
 
 def order(items: list[pytest.Item], options: RunOptions) -> None:
-    """Operator by operator, and for each the disruptive cases last, in one group of one worker."""
+    """Operator by operator, and for each the disruptive cases last."""
     rank = {loaded.name: index for index, loaded in enumerate(options.operators)}
 
     def key(item: pytest.Item) -> tuple[int, bool]:
@@ -40,20 +39,6 @@ def order(items: list[pytest.Item], options: RunOptions) -> None:
         return rank[operator_of(item)], mark.disruptive
 
     items.sort(key=key)
-    for item in items:
-        mark = mark_of(item)
-        if mark is not None and mark.disruptive:
-            item.add_marker(pytest.mark.xdist_group(f"{_GROUP}{operator_of(item)}"))
-
-
-def without_group(nodeid: str) -> str:
-    """The id as pytest alone gives it; pytest-xdist appends the name of the group."""
-    return nodeid.rpartition(f"@{_GROUP}")[0] or nodeid
-
-
-def node_of(item: pytest.Item) -> str:
-    """The id by which pytest runs the item again."""
-    return without_group(item.nodeid)
 
 
 def unsupported(item: pytest.Item, mark: CaseMark, profile: Profile) -> str | None:

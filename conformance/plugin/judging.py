@@ -13,7 +13,6 @@ from conformance.evidence.explain import explain
 from conformance.history import store
 from conformance.model.errors import InfraError, Violation
 from conformance.model.verdict import Verdict
-from conformance.plugin.collection import node_of
 from conformance.plugin.trials import operator_events
 from conformance.record.oplog import OperatorLog
 from conformance.report import junit
@@ -45,7 +44,7 @@ def run_case(
     path = history_path(results, trial.case, trial.session.operator)
     store.write(path, history)
     result = case_result(
-        history, judgement, duration=time.time() - trial.started_at, node=node_of(item),
+        history, judgement, duration=time.time() - trial.started_at, node=item.nodeid,
         history_file=history_file(path, results=results), error=str(problem) if problem else "",
     )  # fmt: skip
     write_case(results, result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from conformance.plugin import collection, run_options, summary
 from conformance.plugin.director import Director
 from conformance.plugin.judging import run_case
 from conformance.plugin.marks import mark_of
+from conformance.plugin.scheduling import CaseScheduling
 from conformance.plugin.trials import OPTIONS, TRIAL, WORKER, Worker, operator_name, trial
 from conformance.report.model import CaseResult, ConformanceReport
 
@@ -25,7 +26,6 @@ _DIRECTOR = pytest.StashKey[Director]()
 _EXPECTED = pytest.StashKey[list[CaseResult]]()
 _PROGRESS = pytest.StashKey[summary.ProgressLines]()
 _REPORTS = pytest.StashKey[list[ConformanceReport]]()
-_LOADGROUP = "dgd_loadgroup"
 _CASES_FILE = "cases.json"
 
 
@@ -36,23 +36,22 @@ def configure(config: pytest.Config) -> None:
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
     if _is_worker(config):
-        # Workers parse the command line anew, so what the controller changed must be told to them.
-        if config.workerinput.get(_LOADGROUP):  # type: ignore[attr-defined]  # set by pytest-xdist
-            config.option.loadgroup = True
         return
     config.pluginmanager.register(_Counting(config), "dgd-conformance-counting")
-    if _is_distributed(config) and config.option.dist in ("no", "load"):
-        # Disruptive cases share one worker, and come last: the scheduler must keep the order.
-        config.option.dist = "loadgroup"
-        config.option.loadscopereorder = False
     if not config.option.collectonly:
         summary.prepare(config.stash[OPTIONS].results)
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_configure_node(node: Any) -> None:
-    """Tell a worker that groups of cases stay together."""
-    node.workerinput[_LOADGROUP] = node.config.option.dist == "loadgroup"
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> CaseScheduling:
+    """Disruptive cases share one worker, and come last."""
+    path = config.stash[OPTIONS].results / "live" / _CASES_FILE
+
+    def groups() -> dict[str, str]:
+        grouped: dict[str, str] = json.loads(path.read_text())["groups"]
+        return grouped
+
+    return CaseScheduling(config, log, groups=groups)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -80,7 +79,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Order the cases, before pytest-xdist reads their groups."""
+    """Order the cases."""
     collection.order(items, config.stash[OPTIONS])
 
 
@@ -90,25 +89,26 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if config.option.collectonly or (_is_distributed(config) and not _is_worker(config)):
         return
     cases = summary.expected(session.items, run)
-    disruptive = [
-        collection.node_of(item) for item in session.items if (m := mark_of(item)) and m.disruptive
-    ]
+    groups = {
+        item.nodeid: f"disruptive-{collection.operator_of(item)}"
+        for item in session.items
+        if (mark := mark_of(item)) is not None and mark.disruptive
+    }
     if _is_worker(config):
-        data = {"cases": [c.model_dump(mode="json") for c in cases], "disruptive": disruptive}
+        data = {"cases": [c.model_dump(mode="json") for c in cases], "groups": groups}
         path = run.results / "live" / _CASES_FILE
         part = path.with_suffix(f".{config.workerinput['workerid']}")  # type: ignore[attr-defined]  # set by pytest-xdist
         part.write_text(json.dumps(data))
         part.rename(path)
     else:
-        _know(config, cases, disruptive)
+        _know(config, cases, groups)
 
 
-def _know(config: pytest.Config, cases: list[CaseResult], disruptive: list[str]) -> None:
+def _know(config: pytest.Config, cases: list[CaseResult], groups: Mapping[str, str]) -> None:
     """The controller learns which cases there are."""
     config.stash[_EXPECTED] = cases
-    alone = set(disruptive)
     config.stash[_DIRECTOR].expect_cases(
-        {case.node: (case.operator, case.node in alone) for case in cases}
+        {case.node: (case.operator, case.node in groups) for case in cases}
     )
 
 
@@ -131,7 +131,7 @@ def pytest_xdist_node_collection_finished(node: Any) -> None:
     if director is None or not path.exists():
         return
     data = json.loads(path.read_text())
-    _know(config, [CaseResult.model_validate(case) for case in data["cases"]], data["disruptive"])
+    _know(config, [CaseResult.model_validate(case) for case in data["cases"]], data["groups"])
     _open_or_exit(director)
 
 
@@ -185,7 +185,7 @@ class _Counting:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         director = self._config.stash.get(_DIRECTOR, None)
         if report.when == "teardown" and director is not None:
-            director.finished(collection.without_group(report.nodeid))
+            director.finished(report.nodeid)
 
 
 @pytest.hookimpl(tryfirst=True)

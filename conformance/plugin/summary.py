@@ -56,7 +56,7 @@ def expected(items: list[pytest.Item], run: RunOptions) -> list[CaseResult]:
         found.append(
             CaseResult(
                 id=case_id(item), feature=mark.feature, title=title_of(item), operator=operator,
-                node=collection.node_of(item), not_run=NotRun.UNSUPPORTED if reason else None,
+                node=item.nodeid, not_run=NotRun.UNSUPPORTED if reason else None,
                 reason=reason or "", required=not reason,
             )
         )  # fmt: skip

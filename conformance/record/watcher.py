@@ -24,6 +24,8 @@ _BACKOFF = (0.1, 0.2, 0.5, 1.0, 2.0)
 _TRIES_FIRST_LIST = 5
 _TOLERATED_SECONDS = 1.0
 """A broken watch that is open again this soon lost nothing and hardly delayed anything."""
+_HELD_BACK_SECONDS = 2.0
+"""An event this soon after a silent watch was replaced is taken for one that it had held back."""
 _SETTLED_SECONDS = 30.0
 
 # Kinds that get no bookmarks: the API server keeps no watch cache for them. Their watch is ended by
@@ -99,6 +101,8 @@ class Watcher(threading.Thread):
         self._must_list = True
         self._failures = 0
         self._broken_at = 0.0
+        self._silence = ""
+        self._opened_at = 0.0
         self._revision = clock.revision
         self._bookmarked = False
         # uid → (revision, namespace, last state as written): a re-list must tell what has vanished.
@@ -121,7 +125,11 @@ class Watcher(threading.Thread):
                 if self._must_list:
                     self._list()
                 self._watch()
-            except (WatchExpiredError, WatchSilentError) as error:
+            except WatchSilentError as error:
+                # A watch from the last revision brings whatever this stream kept to itself, or 410.
+                # An idle kind on a busy machine is silent, too: that alone is no gap.
+                self._silence = str(error)
+            except WatchExpiredError as error:
                 self._gap_reason, self._must_list = str(error), True
             except NotServedError as error:
                 if self._retired.is_set():
@@ -155,7 +163,7 @@ class Watcher(threading.Thread):
         """The watch goes on from where it broke: no event is lost, but their times are late."""
         self.open, self._failures = True, 0
         broken_at, self._broken_at = self._broken_at, 0.0
-        now = time.time()
+        now = self._opened_at = time.time()
         if broken_at and now - broken_at > _TOLERATED_SECONDS:
             reason = f"the watch of {self.resource} was broken for {now - broken_at:.1f} s"
             self._gap(reason, now, self._clock.revision)
@@ -204,9 +212,17 @@ class Watcher(threading.Thread):
         if type_ == "BOOKMARK":
             self._bookmarked = True
         else:
+            self._after_silence(now, revision)
             self._record(EventType(type_), obj, now)
         self._revision = max(self._revision, revision)
         self._clock.saw(revision)
+
+    def _after_silence(self, now: float, revision: int) -> None:
+        """What comes at once after a silent stream was replaced had been held back by it: nothing is
+        lost, but nobody knows when it happened."""
+        silence, self._silence = self._silence, ""
+        if silence and now - self._opened_at < _HELD_BACK_SECONDS:
+            self._gap(silence, now, revision)
 
     def _record(self, type_: EventType, obj: dict[str, Any], now: float) -> None:
         meta = obj["metadata"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -70,6 +71,18 @@ class Change:
         if self.act is Act.CHANGED:
             return f"{obj.kind} {obj.name} ({', '.join(self.parts)} changed)"
         return f"{obj.kind} {obj.name} ({self.act})"
+
+
+def said_at(event: Obj) -> float | None:
+    """When an Event object says that it happened last, seconds since the epoch (often whole ones);
+    None if it does not say. Clients send Events late: they queue them and limit their rate."""
+    stamps = [event.raw.get("eventTime"), event.raw.get("lastTimestamp")]
+    times = [
+        datetime.datetime.fromisoformat(str(stamp).replace("Z", "+00:00")).timestamp()
+        for stamp in stamps
+        if stamp
+    ]
+    return max(times, default=None)
 
 
 def content(obj: Obj) -> Mapping[str, Any]:

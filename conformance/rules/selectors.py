@@ -75,13 +75,13 @@ def _door(door: Obj, part: Part, view: View) -> list[Mismatch]:
     strange = [pod for uid, pod in hit.items() if uid not in uids]
     found = []
     if missed:
-        message = f"{call(door)} of service {part.name} does not select {listed(map(call, missed))}"
-        found.append(_mismatch(door, missed, f"{message}, which is its own", part))
+        message = f"{call(door)} of service {part.name} does not select its own"
+        found.append(_mismatch(door, missed, f"{message} {listed(map(call, missed))}", part))
     if strange:
         followers = all(pod in part.pods for pod in strange)
-        whose = "a follower of a group" if followers else "not a pod of this service"
+        whose = "no leader of a group" if followers else "not of this service"
         message = f"{call(door)} of service {part.name} selects {listed(map(call, strange))}"
-        found.append(_mismatch(door, strange, f"{message}, which is {whose}", part))
+        found.append(_mismatch(door, strange, f"{message}, {whose}", part))
     return found
 
 

@@ -78,7 +78,8 @@ class WriteLog:
             return
         self._by_target[write.namespace, write.group, write.name].append(write)
         operators = layer_for(self._header, write.user) is Layer.OPERATOR
-        if operators and write.namespace == self._header.namespace:
+        own = write.namespace == self._header.namespace and write.resource != "events"
+        if operators and own:
             self._requests.append(write)
 
     def _add_event(self, event: Event) -> None:
@@ -112,7 +113,8 @@ class WriteLog:
 
     def requests(self, start: float, end: float) -> list[Write]:
         """The operator's mutating requests answered with `start` < time <= `end`, refused ones and
-        no-ops included. Only the audit log has them."""
+        no-ops included, but for Events: these are sent long after what they tell, at a rate of their
+        own. Only the audit log has them."""
         found: list[Write] = []
         for write in reversed(self._requests):
             if write.at < start - _SLACK:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 
 import pytest
 
@@ -151,18 +152,32 @@ def test_five_requests_in_five_seconds_are_allowed() -> None:
     assert gating(check(h.history())) == []
 
 
-def test_an_event_storm_violates() -> None:
+@pytest.mark.parametrize(("said", "storm"), [(0.0, True), (-3.0, False)])
+def test_an_event_storm_violates_unless_it_tells_of_earlier(said: float, storm: bool) -> None:
     h = toggled()
     start = h.now
     for number in range(8):
         h.now = start + 0.5 * number + 0.1
+        stamp = datetime.datetime.fromtimestamp(h.now + said, tz=datetime.UTC).isoformat()
         event = made("Event", f"agg.{number}", uid=f"event-{number}")
         event |= {"reason": "Synced", "involvedObject": {"kind": "Service", "name": "agg-worker"}}
-        h.create(event, by=OPERATOR)
+        h.create({**event, "lastTimestamp": stamp}, by=OPERATOR)
     h.now = start
     h.moment(AFTER)
     messages = [finding.message for finding in gating(check(h.history()))]
-    assert any("emitted 8 events" in m and "about Service agg-worker" in m for m in messages)
+    told = [m for m in messages if "emitted" in m and "about Service agg-worker" in m]
+    assert bool(told) is storm
+
+
+def test_events_that_are_sent_late_are_no_requests_at_rest() -> None:
+    h = toggled()
+    start = h.now
+    for number in range(20):
+        h.now = start + 0.2 * number + 0.1
+        h.write(made("Event", f"agg.{number % 3}"), "patch", by=OPERATOR)
+    h.now = start
+    h.moment(AFTER)
+    assert gating(check(h.history())) == []
 
 
 @pytest.mark.parametrize(("status", "expected"), [("True", True), ("False", False)])

@@ -45,6 +45,8 @@ class Kind:
     watched_from: list[int] = field(default_factory=list)
     """The version of each watch request, in order."""
     lists: int = 0
+    mute: bool = False
+    """Open watches are told nothing, as by a server that hangs."""
 
 
 class FakeApi:
@@ -124,7 +126,7 @@ class FakeApi:
 
     def _send(self, kind: Kind, type_: str, obj: Raw) -> None:
         kind.log.append((self.revision, type_, obj))
-        for stream in kind.streams:
+        for stream in () if kind.mute else kind.streams:
             stream.put({"type": type_, "object": obj})
 
     # What goes wrong ------------------------------------------------------------------------

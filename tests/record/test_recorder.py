@@ -100,14 +100,27 @@ def test_an_expiry_in_mid_stream_is_a_gap_too(fake: FakeApi, tmp_path: Path) -> 
         until(lambda: [gap.kind for gap in gaps(out)] == ["Pod"])
 
 
-def test_a_silent_watch_is_given_up_and_leaves_a_gap_mark(fake: FakeApi, tmp_path: Path) -> None:
+def test_a_silent_watch_is_replaced_and_an_idle_kind_has_no_gap(
+    fake: FakeApi, tmp_path: Path
+) -> None:
     with recording(fake, tmp_path, timeouts=WatchTimeouts(silence=0.3)) as out:
-        until(lambda: "Pod" in {gap.kind for gap in gaps(out)})
-        fake.wait_watched(POD, times=2)
+        fake.wait_watched(POD, times=3)
+    assert fake.kind(POD).lists == 1
+    assert gaps(out) == []
+
+
+def test_what_a_silent_watch_held_back_is_recorded_with_a_gap_mark(
+    fake: FakeApi, tmp_path: Path
+) -> None:
+    with recording(fake, tmp_path, timeouts=WatchTimeouts(silence=0.3)) as out:
+        fake.wait_watched(POD)
+        fake.kind(POD).mute = True
         fake.put(POD, "a", "ns")
+        fake.kind(POD).mute = False
         until(lambda: seen(out, "ns"))
+        until(lambda: "Pod" in {gap.kind for gap in gaps(out)})
+    assert [name for _, name, _ in seen(out, "ns")] == ["a"]
     assert "silent for 0.3 s" in gaps(out)[0].reason
-    assert fake.kind(POD).lists >= 2
 
 
 def test_a_bookmark_advances_the_watch_and_an_orderly_end_leaves_no_gap(

@@ -355,14 +355,16 @@ def test_stale_selector_misses_its_own_pods() -> None:
     stale = {"nvidia.com/dynamo-component": "Worker", "role": "leader"}
     texts = found(door(settled(SINGLE), to=stale), SINGLE)
     assert len(texts) == 1
-    assert "Service agg-worker of service Worker does not select Pod agg-worker-" in texts[0]
+    assert (
+        "Service agg-worker of service Worker does not select its own Pod agg-worker-" in texts[0]
+    )
 
 
 def test_selector_that_hits_followers_is_said() -> None:
     texts = found(door(settled(MULTI), to={"nvidia.com/dynamo-component": "Worker"}), MULTI)
     assert texts == [
-        "selectors: Service agg-worker of service Worker selects Pod agg-worker-0-0-1, which is a "
-        "follower of a group"
+        "selectors: Service agg-worker of service Worker selects Pod agg-worker-0-0-1, no leader "
+        "of a group"
     ]
 
 
@@ -370,7 +372,7 @@ def test_selector_that_hits_another_service_is_said() -> None:
     wide = {"nvidia.com/dynamo-graph-deployment-name": "agg"}
     texts = found(door(settled(SINGLE), to=wide), SINGLE)
     assert len(texts) == 1
-    assert texts[0].endswith("which is not a pod of this service")
+    assert texts[0].endswith(", not of this service")
 
 
 def test_missing_selector_selects_nothing() -> None:
