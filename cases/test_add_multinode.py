@@ -59,7 +59,7 @@ def test_every_door_answers_alike(trial: Trial) -> None:
         (trial.deploy(graphs.agg().replace(name=f"door-{n}"), door=door, wait=False), door)
         for n, door in enumerate(doors)
     ]
-    trial.settle(judged=False, hold=trial.bounds.arrange_hold)
+    trial.arranged()
     for graph, door in deployed:
         trial.change(graph, add_multinode(WORKER), door=door)
     trial.expect()

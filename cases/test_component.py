@@ -20,7 +20,7 @@ def _race(trial: Trial, graph: Graph, transition: Transition, *, node_count: int
     deployed = [
         trial.deploy(graph.replace(name=f"try-{n}"), wait=False) for n in range(1, tries + 1)
     ]
-    trial.settle(judged=False, hold=trial.bounds.arrange_hold)
+    trial.arranged()
     for n, one in enumerate(deployed):
         lean = 0.5 * (n // 2) / max(tries // 2 - 1, 1)
         if n % 2:

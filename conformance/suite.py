@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from conformance.driver import graphs
@@ -35,12 +33,12 @@ DOORS: tuple[Door, ...] = tuple(
 """Every way into the graph API that the suite knows."""
 
 
-def every_door() -> Any:
+def every_door() -> pytest.MarkDecorator:
     """Run a case once through each door; doors of versions that are not served are skipped."""
     return pytest.mark.parametrize("door", DOORS, ids=str)
 
 
-def every_version() -> Any:
+def every_version() -> pytest.MarkDecorator:
     """Run a case once in each API version."""
     return pytest.mark.parametrize("version", tuple(ApiVersion), ids=str)
 

@@ -229,6 +229,8 @@ class Boot:
                 "PATH": "/usr/bin:/bin",
                 "HOME": str(self.layout.directory),
                 "TMPDIR": str(self.layout.directory),
+                # A plane lives for minutes: memory for a tenth less processor time is a good trade.
+                "GOGC": "400",
                 **(env or {}),
             },
             cwd=self.layout.directory,

@@ -17,6 +17,7 @@ from conformance.driver.reading import Reading
 from conformance.history.records import MomentEnd
 from conformance.model.state import State
 from conformance.rules.base import Mismatch
+from conformance.rules.changes import EVIDENCE_KINDS
 
 Look = Callable[[State], Sequence[Mismatch]]
 
@@ -41,13 +42,17 @@ def settle(
     poll: float,
     progress: Progress,
     what: Callable[[State], str],
+    quiet: bool = False,
 ) -> Settled:
     """Look at the recorded state until it matches and has stayed so for `hold`, or the deadline.
 
-    `look` returns what still does not match; Raises InfraError when the recorder died: nothing can
-    be concluded then.
+    `look` returns what still does not match. With `quiet` every change but evidence begins the hold
+    anew, status and platform included: what is still on its way somewhere is at no rest. Raises
+    InfraError when the recorder died: nothing can be concluded then.
     """
-    watch = _Watch(reading=reading, look=look, since=since, deadline=deadline, hold=hold)
+    watch = _Watch(
+        reading=reading, look=look, since=since, deadline=deadline, hold=hold, quiet=quiet
+    )
 
     def attempt() -> Settled | None:
         result = watch.step()
@@ -71,18 +76,27 @@ class _Watch:
     """The state of one wait."""
 
     def __init__(
-        self, *, reading: Reading, look: Look, since: float, deadline: float, hold: float
+        self,
+        *,
+        reading: Reading,
+        look: Look,
+        since: float,
+        deadline: float,
+        hold: float,
+        quiet: bool,
     ) -> None:
         self._reading = reading
         self._look = look
         self._since = since
         self._deadline = deadline
         self._hold = hold
+        self._quiet = quiet
         self._problems: tuple[Mismatch, ...] | None = None
         self.steady_since: float | None = None
 
     def step(self) -> Settled | None:
-        arrived = [event.at for event in self._reading.poll()]
+        events = self._reading.poll()
+        arrived = [event.at for event in events]
         if arrived or self._problems is None:
             self._problems = tuple(self._look(self._reading.state()))
         now = time.time()
@@ -94,7 +108,10 @@ class _Watch:
             self.steady_since = max(self._since, max(arrived, default=now))
         if self.steady_since is not None:
             counted = self._reading.counted(self.steady_since, now)
-            self.steady_since = max([self.steady_since, *(write.change.at for write in counted)])
+            moves = [write.change.at for write in counted]
+            if self._quiet:
+                moves += [event.at for event in events if event.obj.kind not in EVIDENCE_KINDS]
+            self.steady_since = max([self.steady_since, *moves])
         if self.steady_since is not None and now - self.steady_since >= self._hold:
             return self._settled(MomentEnd.HELD)
         begun = self.steady_since is not None and self.steady_since <= self._since + self._deadline

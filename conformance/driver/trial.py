@@ -163,7 +163,7 @@ class Trial:
         if step.accepted:
             self._graphs[graph.name] = marked
         if wait and not judged:
-            self.settle(judged=False, hold=self.bounds.arrange_hold)
+            self.arranged()
         return marked
 
     def change(
@@ -241,7 +241,7 @@ class Trial:
         )  # fmt: skip
         if step.accepted:
             self._components[name] = component
-        self.settle(judged=False, hold=self.bounds.arrange_hold)
+        self.arranged()
         return component
 
     def change_component(
@@ -375,6 +375,10 @@ class Trial:
         ]
         self.settle(judged=True, hold=self.bounds.hold, blocked=what is Expect.BLOCKED)
 
+    def arranged(self) -> None:
+        """Wait until everything sent so far is reached, as the baseline of what comes next."""
+        self.settle(judged=False, hold=self.bounds.arrange_hold)
+
     def idle(self) -> None:
         """Do nothing for a hold window, and judge that nothing was done."""
         now = time.time()
@@ -407,13 +411,17 @@ class Trial:
         since = max((step.answered_at for step in self._pending), default=time.time())
         settled = settle(
             self._reading, look=look, since=since, deadline=deadline, hold=hold,
-            poll=self.bounds.poll, progress=self._progress,
+            poll=self.bounds.poll, progress=self._progress, quiet=blocked,
             what=lambda state: progress(Sight(state=state, wanted=wanted)),
         )  # fmt: skip
-        verified, disagreed = verify(
-            self._api, self._tail, self.namespace, self._verified_kinds(), self.bounds.recorder_lag
-        )
         failed = settled.end is not MomentEnd.HELD
+        verified: dict[str, int] = {}
+        disagreed: dict[str, str] = {}
+        if judged or failed:
+            verified, disagreed = verify(
+                self._api, self._tail, self.namespace, self._verified_kinds(),
+                self.bounds.recorder_lag,
+            )  # fmt: skip
         self._moments += 1
         name = f"moment {self._moments}"
         self._print_tables(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import resources
@@ -144,6 +145,7 @@ def render(history: History, findings: Iterable[Finding] = (), *, zero: float | 
     )
 
 
+@functools.cache
 def _template() -> jinja2.Template:
     text = resources.files("conformance.evidence").joinpath("templates/timeline.svg.j2").read_text()
     environment = jinja2.Environment(

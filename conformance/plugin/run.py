@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from conformance.model.errors import ConformanceError, UsageError, Violation
 from conformance.plugin import collection, run_options, summary
@@ -26,20 +27,21 @@ _DIRECTOR = pytest.StashKey[Director]()
 _EXPECTED = pytest.StashKey[list[CaseResult]]()
 _PROGRESS = pytest.StashKey[summary.ProgressLines]()
 _REPORTS = pytest.StashKey[list[ConformanceReport]]()
+_LOCK = pytest.StashKey[FileLock]()
 _CASES_FILE = "cases.json"
 
 
 def configure(config: pytest.Config) -> None:
     """Check the options at once; prepare the results directory in the controller alone."""
     try:
-        config.stash[OPTIONS] = run_options.read(config)
+        run = config.stash[OPTIONS] = run_options.read(config)
+        if not _is_worker(config) and not config.option.collectonly:
+            config.stash[_LOCK] = summary.prepare(run.results)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
     if _is_worker(config):
         return
     config.pluginmanager.register(_Counting(config), "dgd-conformance-counting")
-    if not config.option.collectonly:
-        summary.prepare(config.stash[OPTIONS].results)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -215,6 +217,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         allure_results=Path(allure_results) if allure_results else None,
     )  # fmt: skip
     config.stash[_REPORTS] = reports
+    config.stash[_LOCK].release()
     if summary.gates(reports) and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

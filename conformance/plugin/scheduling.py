@@ -13,7 +13,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 
-class CaseScheduling(LoadScopeScheduling):
+class CaseScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist ships without types
     """Cases in their order, each a unit of its own, but for those that `groups` puts together."""
 
     def __init__(

@@ -8,9 +8,11 @@ import threading
 from pathlib import Path
 
 import pytest
+from filelock import FileLock, Timeout
 
 from conformance import __version__
 from conformance.cluster.pins import PINS
+from conformance.model.errors import UsageError
 from conformance.model.verdict import Verdict
 from conformance.plugin import collection
 from conformance.plugin.marks import case_id, mark_of, title_of
@@ -23,13 +25,25 @@ REPORTS = pytest.StashKey[list[ConformanceReport]]()
 _PROGRESS_SECONDS = 5.0
 
 
-def prepare(results: Path) -> None:
+def prepare(results: Path) -> FileLock:
     """Empty what an earlier run left there, and nothing else. Workers of pytest-xdist share it, so
-    allure's own --clean-alluredir (which every worker obeys) must not be used."""
+    allure's own --clean-alluredir (which every worker obeys) must not be used.
+
+    The lock is held as long as the run lasts. Raises UsageError if another run holds it.
+    """
+    results.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(results / ".lock")
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise UsageError(
+            f"another run is writing into {results}; wait for its end, or give --results=DIR"
+        ) from None
     collect.begin(results)
     for part in ("live", "logs", "allure-results"):
         shutil.rmtree(results / part, ignore_errors=True)
     (results / "live").mkdir()
+    return lock
 
 
 def header(run: RunOptions) -> list[str]:

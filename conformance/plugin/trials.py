@@ -132,7 +132,9 @@ def _make(
         session=session, api=api, tail=tail, header=header, progress_line=line,
         journal=Journal(session.recording / "journal" / f"{namespace}.jsonl"),
         fresh=FreshStates(
-            session=session, api=api, directory=session.recording / "fresh", progress_line=line
+            # Shared by all planes of the operator: where a graph was deployed makes no difference.
+            session=session, api=api, progress_line=line,
+            directory=session.results / "live" / f"fresh-{session.operator}",
         ),
     )  # fmt: skip
 
