@@ -51,7 +51,7 @@ def test_together_with_replicas(trial: Trial) -> None:
     trial.expect()
 
 
-@case(feature="add multinode", needs=[Feature.MULTINODE])
+@case(feature="add multinode", needs=[Feature.MULTINODE], long=True)
 def test_every_door_answers_alike(trial: Trial) -> None:
     """What one door refuses every door refuses, and what one takes every door takes."""
     doors = [door for door in DOORS if door.version in trial.profile.versions]

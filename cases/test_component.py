@@ -33,13 +33,13 @@ def _race(trial: Trial, graph: Graph, transition: Transition, *, node_count: int
     trial.expect()
 
 
-@case(feature="component", needs=NEEDS, race=True)
+@case(feature="component", needs=NEEDS, race=True, long=True)
 def test_multinode_set_below_a_graph(trial: Trial) -> None:
     """Multinode set on a graph's component is refused or undone, and leaves nothing behind."""
     _race(trial, graphs.agg(), add_multinode(WORKER), node_count=2)
 
 
-@case(feature="component", needs=NEEDS, race=True)
+@case(feature="component", needs=NEEDS, race=True, long=True)
 def test_multinode_taken_below_a_graph(trial: Trial) -> None:
     """Multinode taken from a graph's component is refused or undone, and leaves nothing behind."""
     _race(trial, graphs.agg_multinode(), remove_multinode(WORKER), node_count=None)

@@ -19,7 +19,7 @@ def test_groups_follow(trial: Trial, start: int, to: int) -> None:
     trial.expect()
 
 
-@case(feature="node count", needs=[Feature.MULTINODE])
+@case(feature="node count", needs=[Feature.MULTINODE], long=True)
 def test_there_and_back(trial: Trial) -> None:
     """Two nodes, four, and two again: each time just the groups that the graph asks for."""
     graph = trial.deploy(graphs.agg_multinode())
@@ -29,7 +29,7 @@ def test_there_and_back(trial: Trial) -> None:
     trial.expect()
 
 
-@case(feature="node count", needs=[Feature.MULTINODE])
+@case(feature="node count", needs=[Feature.MULTINODE], long=True)
 def test_two_replicas(trial: Trial) -> None:
     """Both groups of a service with two replicas follow a change of the node count."""
     graph = graphs.agg_multinode()

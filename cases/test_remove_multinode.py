@@ -49,12 +49,15 @@ def test_two_replicas(trial: Trial) -> None:
     trial.expect()
 
 
-@case(feature="remove multinode", needs=[Feature.MULTINODE])
+@case(feature="remove multinode", needs=[Feature.MULTINODE], long=True)
 def test_every_door_answers_alike(trial: Trial) -> None:
     """What one door refuses every door refuses, and what one takes every door takes."""
     doors = [door for door in DOORS if door.version in trial.profile.versions]
     deployed = [
-        (trial.deploy(graphs.agg_multinode().replace(name=f"door-{n}"), door=door, wait=False), door)
+        (
+            trial.deploy(graphs.agg_multinode().replace(name=f"door-{n}"), door=door, wait=False),
+            door,
+        )
         for n, door in enumerate(doors)
     ]
     trial.arranged()

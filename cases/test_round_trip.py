@@ -7,7 +7,7 @@ from conformance.suite import Feature, Trial, add_multinode, case, graphs, remov
 WORKER = "VllmDecodeWorker"
 
 
-@case(feature="round trip", needs=[Feature.MULTINODE])
+@case(feature="round trip", needs=[Feature.MULTINODE], long=True)
 def test_add_then_remove_is_as_before(trial: Trial) -> None:
     """A worker that gains and loses multinode again is as if nothing had been."""
     graph = trial.deploy(graphs.agg())
@@ -17,7 +17,7 @@ def test_add_then_remove_is_as_before(trial: Trial) -> None:
     trial.expect()
 
 
-@case(feature="round trip", needs=[Feature.MULTINODE])
+@case(feature="round trip", needs=[Feature.MULTINODE], long=True)
 def test_add_remove_add(trial: Trial) -> None:
     """The second time multinode is added ends as the first."""
     graph = trial.deploy(graphs.agg())
@@ -26,7 +26,7 @@ def test_add_remove_add(trial: Trial) -> None:
         trial.expect()
 
 
-@case(feature="round trip", needs=[Feature.MULTINODE])
+@case(feature="round trip", needs=[Feature.MULTINODE], long=True)
 def test_add_remove_add_quickly(trial: Trial) -> None:
     """Three changes in one breath end in the last one's state, with nothing left of the others."""
     graph = trial.deploy(graphs.agg())

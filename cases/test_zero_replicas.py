@@ -7,7 +7,7 @@ from conformance.suite import Feature, Trial, add_multinode, case, graphs, remov
 WORKER = "VllmDecodeWorker"
 
 
-@case(feature="zero replicas", needs=[Feature.MULTINODE])
+@case(feature="zero replicas", needs=[Feature.MULTINODE], long=True)
 def test_add_at_zero_then_scale_up(trial: Trial) -> None:
     """Multinode added while there are no pods shows when pods come: groups, and nothing else."""
     graph = graphs.agg()
@@ -18,7 +18,7 @@ def test_add_at_zero_then_scale_up(trial: Trial) -> None:
     trial.expect()
 
 
-@case(feature="zero replicas", needs=[Feature.MULTINODE])
+@case(feature="zero replicas", needs=[Feature.MULTINODE], long=True)
 def test_remove_at_zero_then_scale_up(trial: Trial) -> None:
     """Multinode removed while there are no pods shows when pods come: one Deployment alone."""
     graph = graphs.agg_multinode()
@@ -29,7 +29,7 @@ def test_remove_at_zero_then_scale_up(trial: Trial) -> None:
     trial.expect()
 
 
-@case(feature="zero replicas", needs=[Feature.MULTINODE])
+@case(feature="zero replicas", needs=[Feature.MULTINODE], long=True)
 def test_multinode_to_zero_and_back(trial: Trial) -> None:
     """A multinode worker scaled to zero has no pods, and comes back whole."""
     graph = trial.deploy(graphs.agg_multinode())

@@ -14,8 +14,8 @@ from conformance.cluster.ports import LOOPBACK
 
 MANIFESTS = resources.files("conformance.cluster") / "manifests"
 
-NODE_GPUS = 32
-"""GPUs of one node: capacity that the scheduler really counts; enough for a dozen cases at once."""
+NODE_GPUS = 128
+"""GPUs of one node: capacity that the scheduler really counts; four nodes hold the graphs of a run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +155,8 @@ def controller_manager(layout: Layout) -> list[str]:
         "--allocate-node-cidrs=false",
         "--kube-api-qps=500",
         "--kube-api-burst=1000",
+        # Endpoints are deprecated since v1.33 and a twelfth of all writes; EndpointSlices are kept.
+        "--controllers=*,-endpoints-controller,-endpointslice-mirroring-controller",
         "--concurrent-namespace-syncs=20",
         "--concurrent-deployment-syncs=10",
         "--concurrent-replicaset-syncs=10",

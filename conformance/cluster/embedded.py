@@ -44,7 +44,7 @@ class EmbeddedPlane:
     keys."""
 
     def __init__(self, *, programs: Programs, nodes: int = 4, logs: Path | None = None) -> None:
-        """`nodes` simulated nodes with 32 GPUs each. `logs`: a directory that keeps each process'
+        """`nodes` simulated nodes with 128 GPUs each. `logs`: a directory that keeps each process'
         log and the audit log; None puts them into the plane's directory, which is removed at the
         end."""
         if nodes < 1:

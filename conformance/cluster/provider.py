@@ -13,7 +13,7 @@ from conformance.cluster.supervise import Process
 from conformance.model.errors import UsageError
 
 DEFAULT_NODES = 4
-"""Simulated nodes of the embedded control plane, with 32 GPUs each."""
+"""Simulated nodes of the embedded control plane, with 128 GPUs each."""
 
 
 class ClusterKind(enum.StrEnum):

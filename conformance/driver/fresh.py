@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from conformance.driver.session import Session
 from conformance.driver.settle import settle
 from conformance.history.records import Fresh, Header, MomentEnd, from_json, to_json
 from conformance.kube import FIELD_MANAGER, Api
+from conformance.model.errors import InfraError
 from conformance.model.graph import GRAPH_KIND, Graph
 from conformance.model.manifest import manifest
 from conformance.model.state import State
@@ -54,6 +56,11 @@ class FreshStates:
             fresh = self._deploy(graph)
             path.write_text(json.dumps(to_json(fresh)))
             return fresh
+
+    def prepare(self, graph: Graph) -> None:
+        """As `get`, but what fails here is left to `get` to say."""
+        with contextlib.suppress(InfraError):
+            self.get(graph, {})
 
     def _header(self, namespace: str) -> Header:
         session = self._session

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -406,6 +407,8 @@ class Trial:
                 return blocked_mismatches(sight)
             return mismatches(sight) or unobserved(sight)
 
+        if judged and not blocked:
+            self._deploy_fresh_meanwhile()
         deleting = any(ChangeKind.DELETE in step.kinds for step in self._pending)
         deadline = self.bounds.deletion_deadline if deleting else self.bounds.deadline
         since = max((step.answered_at for step in self._pending), default=time.time())
@@ -463,20 +466,28 @@ class Trial:
         """Have a fresh deploy of each graph as it now is, to compare the reached state with. Not of
         one that was deployed and never changed, or whose target cannot be reached."""
         moments = [record for record in self._journal.records if isinstance(record, Moment)]
-        if not moments or moments[-1].blocked:
-            return
+        if moments and not moments[-1].blocked:
+            for graph in self._changed():
+                self._journal.append(self._fresh.get(graph, {}))
+
+    def _changed(self) -> list[Graph]:
+        """Graphs that a step changed, as they now are; of equal ones the first."""
+        steps = [*self._pending, *(r for r in self._journal.records if isinstance(r, Step))]
         changed = {
-            record.target
-            for record in self._journal.records
-            if isinstance(record, Step) and record.accepted and record.moves_generation
-            and ChangeKind.DEPLOY not in record.kinds
-        }  # fmt: skip
+            step.target
+            for step in steps
+            if step.accepted and step.moves_generation and ChangeKind.DEPLOY not in step.kinds
+        }
         wanted: dict[str, Graph] = {}
         for name, graph in self._graphs.items():
             if name in changed:
                 wanted.setdefault(graph.fingerprint(), graph)
-        for graph in wanted.values():
-            self._journal.append(self._fresh.get(graph, {}))
+        return list(wanted.values())
+
+    def _deploy_fresh_meanwhile(self) -> None:
+        """Begin the fresh deploys that will be asked for, while the hold window is waited for."""
+        for graph in self._changed():
+            threading.Thread(target=self._fresh.prepare, args=(graph,), daemon=True).start()
 
     def finish(self, operator_events: list[OperatorEvent]) -> History:
         """The whole history, once the case is over."""

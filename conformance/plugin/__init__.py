@@ -7,11 +7,18 @@ This module is loaded by every pytest in the environment, so it declares the opt
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 import pytest
 
 from conformance.plugin.marks import MARK
 from conformance.plugin.options import add_options
+
+_NO_OPERATOR = (
+    "conformance cases need an operator under test, and none was named: give --operator=NAME or the "
+    "path of a profile"
+)
+_COMPLAINT = "dgd_complaint"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,10 +36,23 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(run, "dgd-conformance-run")
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Without an operator a case cannot even be collected; say so instead of missing a fixture."""
-    if "trial" in metafunc.fixturenames and not metafunc.config.getoption("dgd_operators"):
-        raise pytest.UsageError(
-            "cases need an operator under test, and none was named: give --operator=NAME or the "
-            "path of a profile"
-        )
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without an operator a case cannot run; say so once instead of missing a fixture in each."""
+    cases = (item for item in items if item.get_closest_marker(MARK))
+    if config.getoption("dgd_operators") or not any(cases):
+        return
+    output: dict[str, Any] | None = getattr(config, "workeroutput", None)
+    if output is None:
+        raise pytest.UsageError(_NO_OPERATOR)
+    # A worker of pytest-xdist that raises is taken for one that crashed, and is started again.
+    output[_COMPLAINT] = _NO_OPERATOR
+    items.clear()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """What a worker had to complain about is told once, by the controller."""
+    complaint = getattr(node, "workeroutput", {}).get(_COMPLAINT)
+    if complaint:
+        raise pytest.UsageError(complaint)

@@ -29,14 +29,14 @@ def operator_of(item: pytest.Item) -> str:
 
 
 def order(items: list[pytest.Item], options: RunOptions) -> None:
-    """Operator by operator, and for each the disruptive cases last."""
+    """Operator by operator, and for each the long cases first and the disruptive ones last."""
     rank = {loaded.name: index for index, loaded in enumerate(options.operators)}
 
-    def key(item: pytest.Item) -> tuple[int, bool]:
+    def key(item: pytest.Item) -> tuple[int, bool, bool]:
         mark = mark_of(item)
         if mark is None:
-            return -1, False
-        return rank[operator_of(item)], mark.disruptive
+            return -1, False, False
+        return rank[operator_of(item)], mark.disruptive, not mark.long
 
     items.sort(key=key)
 

@@ -35,54 +35,63 @@ class Director:
     def __init__(self, options: RunOptions) -> None:
         self._options = options
         self._queue = [loaded.name for loaded in options.operators]
+        self._known = False
         self._left: dict[str, set[str]] = {}
         self._left_disruptive: dict[str, set[str]] = {}
+        self._begun = ""
         self._open: OpenPlane | None = None
         self._thread: threading.Thread | None = None
         self.error: BaseException | None = None
 
     def start(self) -> None:
-        """Open the first operator's plane, in the background."""
-        self._open_next()
+        """Open the first plane, in the background. What cases there are need not be known yet."""
+        self._advance()
 
     def wait_open(self) -> None:
         """Wait until the plane that is being opened is open. Raises what went wrong."""
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+        self._join()
         if self.error is not None:
             raise self.error
+        self._advance()
 
     def expect_cases(self, cases: dict[str, tuple[str, bool]]) -> None:
         """Which cases will run, once collected. May be called again with the same."""
-        if self._left or self._left_disruptive:
+        if self._known:
             return
+        self._known = True
         for nodeid, (operator, disruptive) in cases.items():
             side = self._left_disruptive if disruptive else self._left
             side.setdefault(operator, set()).add(nodeid)
 
     def finished(self, nodeid: str) -> None:
         """A case is over: close the plane after its last one, and open the next after that."""
-        for operator, side in ((o, s) for s in (self._left, self._left_disruptive) for o in s):
-            side[operator].discard(nodeid)
-        if not self._queue:
-            return
-        current = self._queue[0]
-        if not self._left.get(current):
-            self._close()
-            if not self._left_disruptive.get(current):
-                self._queue.pop(0)
-                if self._queue:
-                    self._open_next()
+        for side in (self._left, self._left_disruptive):
+            for left in side.values():
+                left.discard(nodeid)
+        self._advance()
 
-    def close(self) -> None:
-        """Close whatever is open."""
-        if self._thread is not None:
-            self._thread.join()
-        self._close()
+    def close(self, *, judge: bool) -> None:
+        """Close whatever is open; `judge` False where the run was broken off."""
+        self._join()
+        self._close(judge=judge)
 
-    def _open_next(self) -> None:
-        name = self._queue[0]
+    def _advance(self) -> None:
+        """Close planes that no case needs any more, and open the next one that some case needs."""
+        while self._queue and self.error is None:
+            current = self._queue[0]
+            if not self._known or self._left.get(current):
+                if self._begun != current:
+                    self._begin(current)
+                return
+            self._join()
+            self._close(judge=True)
+            _publish(_state(self._options, current, "closed"), "")
+            if self._left_disruptive.get(current):
+                return
+            self._queue.pop(0)
+
+    def _begin(self, name: str) -> None:
+        self._begun = name
         plane = OpenPlane(
             loaded=self._options.operator(name), options=self._options, name=f"{name}-shared"
         )
@@ -99,14 +108,19 @@ class Director:
         self._thread = threading.Thread(target=run, name="plane")
         self._thread.start()
 
-    def _close(self) -> None:
+    def _join(self) -> None:
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def _close(self, *, judge: bool) -> None:
         plane, self._open = self._open, None
         if plane is not None:
             try:
-                plane.judge_end()
+                if judge:
+                    plane.judge_end()
             finally:
                 plane.close()
-            _publish(_state(self._options, self._queue[0], "closed"), "")
 
 
 def await_shared(options: RunOptions, operator: str) -> dict[str, Any]:

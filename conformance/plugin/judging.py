@@ -13,7 +13,7 @@ from conformance.evidence.explain import explain
 from conformance.history import store
 from conformance.model.errors import InfraError, Violation
 from conformance.model.verdict import Verdict
-from conformance.plugin.trials import operator_events
+from conformance.plugin.trials import CONFORMED, operator_events
 from conformance.record.oplog import OperatorLog
 from conformance.report import junit
 from conformance.report.allure import KNOWN_MARK, allure_case
@@ -51,6 +51,7 @@ def run_case(
     item.user_properties.extend(junit.properties(result))
     explanation = explain(history, judgement, history_path=str(path))
     allure_case(history, judgement, explanation)
+    item.stash[CONFORMED] = judgement.verdict is Verdict.CONFORMS
     if result.gates:
         if result.verdict is Verdict.VIOLATES and result.findings and not result.unexpected_passes:
             raise Violation(explanation.text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,24 +22,39 @@ class CaseMark:
 
     `disruptive`: it stops the operator or may make it spin, so it runs last, on a plane of its own.
     `race`: it may end differently each time, so a known failure of it may be marked `sometimes`.
+    `long`: it has several verdict moments or many graphs, so it starts before the others, which then
+    need not wait for it at the end.
     """
 
     feature: str
     needs: tuple[Feature, ...] = ()
     disruptive: bool = False
     race: bool = False
+    long: bool = False
 
 
 def case(
-    *, feature: str, needs: Sequence[Feature] = (), disruptive: bool = False, race: bool = False
+    *,
+    feature: str,
+    needs: Sequence[Feature] = (),
+    disruptive: bool = False,
+    race: bool = False,
+    long: bool = False,
 ) -> Callable[[_F], _F]:
     """Declare a test function as a conformance case. Its docstring is the expected behaviour in one
-    sentence. Raises TypeError if it has none, since a report would have nothing to say."""
-    mark = CaseMark(feature=feature, needs=tuple(needs), disruptive=disruptive, race=race)
+    sentence. Raises TypeError if it has none, since a report would have nothing to say, and if it
+    does not take `trial`, since nothing would be recorded."""
+    mark = CaseMark(
+        feature=feature, needs=tuple(needs), disruptive=disruptive, race=race, long=long
+    )
 
     def decorate(function: _F) -> _F:
         if not (function.__doc__ or "").strip():
-            raise TypeError(f"case {function.__name__} has no docstring; say what is expected of it")
+            raise TypeError(
+                f"case {function.__name__} has no docstring; say what is expected of it"
+            )
+        if "trial" not in inspect.signature(function).parameters:
+            raise TypeError(f"case {function.__name__} does not take `trial`, the handle of a case")
         decorated: _F = getattr(pytest.mark, MARK)(mark)(function)
         return decorated
 

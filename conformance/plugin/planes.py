@@ -108,14 +108,16 @@ class OpenPlane:
         """End the operator, the recorder and the control plane."""
         self._closing.set()
         operator, self._operator = self._operator, None
-        if operator is not None:
-            operator.close()
         recorder, self._recorder = self._recorder, None
-        if recorder is not None:
-            recorder.stop()
         plane, self._plane = self._plane, None
-        if plane is not None:
-            plane.stop()
+        # Last in, first out, and each even if an earlier one fails.
+        with contextlib.ExitStack() as ending:
+            if plane is not None:
+                ending.callback(plane.stop)
+            if recorder is not None:
+                ending.callback(recorder.stop)
+            if operator is not None:
+                ending.callback(operator.close)
 
     def describe(self) -> dict[str, Any]:
         """Plain data from which a worker makes its Session."""
@@ -133,7 +135,8 @@ class OpenPlane:
     def _warm_up(self) -> None:
         """Let the operator bring a throw-away graph up once: /readyz was seen to say ok up to 8 s
         before the first reconcile. One that never does is left to the cases to judge."""
-        assert self._plane is not None and self._recorder is not None
+        assert self._plane is not None
+        assert self._recorder is not None
         profile, bounds = self._loaded.profile, self._options.bounds
         graph = graphs.agg().replace(name="warm-up", annotations=dict(profile.graph_annotations))
         version = profile.versions[0]
@@ -146,9 +149,7 @@ class OpenPlane:
             open_namespace(api, namespace, bounds=bounds)
             body = manifest(graph, version=version, namespace=namespace)
             send(api, "POST", path_of(GRAPH_KIND, version, namespace), body=body)
-            wanted = Wanted(
-                namespace=namespace, graphs=(graph,), components=(), profile=profile
-            )
+            wanted = Wanted(namespace=namespace, graphs=(graph,), components=(), profile=profile)
             end = time.monotonic() + bounds.warm_up
             while time.monotonic() < end:
                 tail.poll()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
+from conformance.cluster.programs import ensure
 from conformance.model.errors import ConformanceError, UsageError, Violation
 from conformance.plugin import collection, run_options, summary
 from conformance.plugin.director import Director
@@ -17,15 +19,17 @@ from conformance.plugin.judging import run_case
 from conformance.plugin.marks import mark_of
 from conformance.plugin.scheduling import CaseScheduling
 from conformance.plugin.trials import OPTIONS, TRIAL, WORKER, Worker, operator_name, trial
-from conformance.report.model import CaseResult, ConformanceReport
+from conformance.report.model import CaseResult, ConformanceReport, NotRun
 
 __all__ = ["operator_name", "trial"]
 
+_Exit = pytest.ExitCode
 EXIT_USAGE = 4
 EXIT_INFRA = 3
 _DIRECTOR = pytest.StashKey[Director]()
 _EXPECTED = pytest.StashKey[list[CaseResult]]()
 _PROGRESS = pytest.StashKey[summary.ProgressLines]()
+_DESELECTED = pytest.StashKey[list[pytest.Item]]()
 _REPORTS = pytest.StashKey[list[ConformanceReport]]()
 _LOCK = pytest.StashKey[FileLock]()
 _CASES_FILE = "cases.json"
@@ -35,13 +39,13 @@ def configure(config: pytest.Config) -> None:
     """Check the options at once; prepare the results directory in the controller alone."""
     try:
         run = config.stash[OPTIONS] = run_options.read(config)
-        if not _is_worker(config) and not config.option.collectonly:
+        if not _is_worker(config) and not _only_looks(config):
             config.stash[_LOCK] = summary.prepare(run.results)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
-    if _is_worker(config):
-        return
-    config.pluginmanager.register(_Counting(config), "dgd-conformance-counting")
+    config.stash[_DESELECTED] = []
+    if not _is_worker(config):
+        config.pluginmanager.register(_Counting(config), "dgd-conformance-counting")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -59,12 +63,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> CaseScheduli
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Open the first control plane while workers start and collect."""
     config = session.config
-    if config.option.collectonly:
+    if _only_looks(config):
         return
     run = config.stash[OPTIONS]
     config.stash[WORKER] = Worker(run)
     if _is_worker(config):
         return
+    _prepare_programs(config)
     config.stash[_DIRECTOR] = Director(run)
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None:
@@ -79,6 +84,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     collection.parametrize(metafunc, metafunc.config.stash[OPTIONS])
 
 
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """What `-k` and the like leave out stands in the report as such."""
+    if items:
+        items[0].config.stash[_DESELECTED].extend(items)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Order the cases."""
@@ -88,29 +99,35 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Note which cases there are after all deselection: under xdist only workers collect."""
     config, run = session.config, session.config.stash[OPTIONS]
-    if config.option.collectonly or (_is_distributed(config) and not _is_worker(config)):
+    if _only_looks(config) or (_is_distributed(config) and not _is_worker(config)):
         return
     cases = summary.expected(session.items, run)
+    left_out = summary.left_out(config.stash[_DESELECTED], run) if cases else []
     groups = {
         item.nodeid: f"disruptive-{collection.operator_of(item)}"
         for item in session.items
         if (mark := mark_of(item)) is not None and mark.disruptive
     }
     if _is_worker(config):
-        data = {"cases": [c.model_dump(mode="json") for c in cases], "groups": groups}
+        listed = [case.model_dump(mode="json") for case in (*cases, *left_out)]
+        data = {"cases": listed, "groups": groups}
         path = run.results / "live" / _CASES_FILE
         part = path.with_suffix(f".{config.workerinput['workerid']}")  # type: ignore[attr-defined]  # set by pytest-xdist
         part.write_text(json.dumps(data))
         part.rename(path)
     else:
-        _know(config, cases, groups)
+        _know(config, [*cases, *left_out], groups)
 
 
 def _know(config: pytest.Config, cases: list[CaseResult], groups: Mapping[str, str]) -> None:
     """The controller learns which cases there are."""
     config.stash[_EXPECTED] = cases
     config.stash[_DIRECTOR].expect_cases(
-        {case.node: (case.operator, case.node in groups) for case in cases}
+        {
+            case.node: (case.operator, case.node in groups)
+            for case in cases
+            if case.not_run is not NotRun.DESELECTED
+        }
     )
 
 
@@ -134,7 +151,8 @@ def pytest_xdist_node_collection_finished(node: Any) -> None:
         return
     data = json.loads(path.read_text())
     _know(config, [CaseResult.model_validate(case) for case in data["cases"]], data["groups"])
-    _open_or_exit(director)
+    if data["cases"]:
+        _open_or_exit(director)
 
 
 def _open_or_exit(director: Director) -> None:
@@ -186,8 +204,13 @@ class _Counting:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         director = self._config.stash.get(_DIRECTOR, None)
-        if report.when == "teardown" and director is not None:
+        if director is None:
+            return
+        # pytest-xdist reports a case whose worker died as "???", and nothing more of it.
+        if report.when not in ("setup", "call"):
             director.finished(report.nodeid)
+        if director.error is not None:
+            _open_or_exit(director)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -197,11 +220,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     worker, director = config.stash.get(WORKER, None), config.stash.get(_DIRECTOR, None)
     if worker is not None:
         worker.close()
-    if director is not None:
-        director.close()
     if config.stash.get(_PROGRESS, None) is not None:
         config.stash[_PROGRESS].stop()
-    if _is_worker(config) or config.option.collectonly:
+    if director is not None:
+        # Of a run that was broken off nobody knows what is still to go away.
+        director.close(judge=session.exitstatus in (_Exit.OK, _Exit.TESTS_FAILED))
+    if _is_worker(config) or _only_looks(config):
         return
     cases = config.stash.get(_EXPECTED, [])
     if not cases:
@@ -217,9 +241,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         allure_results=Path(allure_results) if allure_results else None,
     )  # fmt: skip
     config.stash[_REPORTS] = reports
-    config.stash[_LOCK].release()
-    if summary.gates(reports) and session.exitstatus == pytest.ExitCode.OK:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    if summary.gates(reports) and session.exitstatus == _Exit.OK:
+        session.exitstatus = _Exit.TESTS_FAILED
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Another run may write into the results directory."""
+    lock = config.stash.get(_LOCK, None)
+    if lock is not None:
+        lock.release()
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -235,9 +265,36 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         summary.show(terminalreporter, config.stash[OPTIONS], reports)
 
 
+def _prepare_programs(config: pytest.Config) -> None:
+    """Find or make the control plane's programs, here where Ctrl-C is heard and progress is seen: on
+    a fresh machine it takes minutes."""
+    capture = config.pluginmanager.get_plugin("capturemanager")
+    shown = capture.global_and_fixture_disabled() if capture else contextlib.nullcontext()
+    try:
+        with shown:
+            ensure()
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
+    except ConformanceError as error:
+        pytest.exit(str(error), returncode=EXIT_INFRA)
+
+
+def _only_looks(config: pytest.Config) -> bool:
+    """True if pytest was asked to show something and to run nothing."""
+    names = (
+        "collectonly",
+        "showfixtures",
+        "show_fixtures_per_test",
+        "setupplan",
+        "help",
+        "version",
+    )
+    return any(getattr(config.option, name, False) for name in names)
+
+
 def _is_worker(config: pytest.Config) -> bool:
     return hasattr(config, "workerinput")
 
 
 def _is_distributed(config: pytest.Config) -> bool:
-    return bool(getattr(config.option, "numprocesses", None))
+    return bool(config.pluginmanager.hasplugin("dsession"))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from conformance.cluster.provider import ClusterKind
+from conformance.cluster.provider import ClusterKind, choose
 from conformance.model.bounds import Bounds
 from conformance.model.errors import UsageError
 from conformance.operator import profiles
@@ -42,7 +43,9 @@ def read(config: pytest.Config) -> RunOptions:
     if twice:
         raise UsageError(f"--operator names {twice[0]} twice; name each operator once")
     inputs = Inputs(
-        binary=_path(get("dgd_binary")), crds=_path(get("dgd_crds")), faults=tuple(get("dgd_faults"))
+        binary=_path(get("dgd_binary")),
+        crds=_path(get("dgd_crds")),
+        faults=tuple(get("dgd_faults")),
     )
     for profile in loaded:
         inputs = check_inputs(profile, inputs)
@@ -63,18 +66,21 @@ def _path(value: str | None) -> Path | None:
 
 def _cluster(value: str) -> ClusterKind:
     try:
-        return ClusterKind(value)
+        kind = ClusterKind(value)
     except ValueError:
         known = ", ".join(ClusterKind)
         raise UsageError(f"--cluster={value} is unknown; expected one of {known}") from None
+    if kind in (ClusterKind.KIND, ClusterKind.KUBECONFIG):
+        choose(kind)  # says that this version has none of that kind
+    return kind
 
 
 def _bounds(*, hold: float | None, factor: float) -> Bounds:
-    if factor <= 0:
+    if not 0 < factor < math.inf:
         raise UsageError(f"--timeout-factor={factor:g} is not a factor; expected a number above 0")
     bounds = Bounds() if factor == 1.0 else Bounds().scaled(factor)
     if hold is None:
         return bounds
-    if hold <= 0:
+    if not 0 < hold < math.inf:
         raise UsageError(f"--hold={hold:g} proves nothing; expected seconds above 0")
     return dataclasses.replace(bounds, hold=hold)

@@ -1,6 +1,6 @@
-"""Which worker runs which case: any worker any case, but the disruptive ones of an operator all on one.
+"""Which worker runs which case: any worker any, but the disruptive ones of an operator all on one.
 
-pytest-xdist's own groups (`--dist=loadgroup`, 3.8) are told by node ids, which pytest 9.2 no longer lets
+pytest-xdist's own groups (`--dist=loadgroup`, 3.8) are told by node ids, which pytest 9.2 does not let
 a plugin change; and they would be sorted by size, while disruptive cases must come last.
 """
 
@@ -17,7 +17,11 @@ class CaseScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist ships 
     """Cases in their order, each a unit of its own, but for those that `groups` puts together."""
 
     def __init__(
-        self, config: pytest.Config, log: Producer | None, *, groups: Callable[[], Mapping[str, str]]
+        self,
+        config: pytest.Config,
+        log: Producer | None,
+        *,
+        groups: Callable[[], Mapping[str, str]],
     ) -> None:
         """`groups` is asked once cases are collected: node id → name of its group."""
         # Read by the base class when it schedules; our order is the order.

@@ -13,7 +13,6 @@ from filelock import FileLock, Timeout
 from conformance import __version__
 from conformance.cluster.pins import PINS
 from conformance.model.errors import UsageError
-from conformance.model.verdict import Verdict
 from conformance.plugin import collection
 from conformance.plugin.marks import case_id, mark_of, title_of
 from conformance.plugin.run_options import RunOptions
@@ -31,13 +30,18 @@ def prepare(results: Path) -> FileLock:
 
     The lock is held as long as the run lasts. Raises UsageError if another run holds it.
     """
-    results.mkdir(parents=True, exist_ok=True)
     lock = FileLock(results / ".lock")
     try:
+        results.mkdir(parents=True, exist_ok=True)
         lock.acquire(blocking=False)
     except Timeout:
         raise UsageError(
             f"another run is writing into {results}; wait for its end, or give --results=DIR"
+        ) from None
+    except OSError as error:
+        raise UsageError(
+            f"--results={results} cannot be used ({error.strerror}); expected a directory that can "
+            "be written to"
         ) from None
     collect.begin(results)
     for part in ("live", "logs", "allure-results"):
@@ -54,7 +58,9 @@ def header(run: RunOptions) -> list[str]:
     deviations = run.bounds.deviations()
     if deviations:
         changed = ", ".join(f"{name} {value:g}" for name, (value, _) in deviations.items())
-        lines.append(f"bounds changed: {changed} (a report of such a run does not claim conformance)")
+        lines.append(
+            f"bounds changed: {changed} (a report of such a run does not claim conformance)"
+        )
     return lines
 
 
@@ -77,8 +83,21 @@ def expected(items: list[pytest.Item], run: RunOptions) -> list[CaseResult]:
     return found
 
 
+def left_out(items: list[pytest.Item], run: RunOptions) -> list[CaseResult]:
+    """The places of cases that the person who runs the suite deselected: such a run is partial."""
+    return [
+        case.model_copy(update={"not_run": NotRun.DESELECTED, "reason": "deselected"})
+        for case in expected(items, run)
+        if case.not_run is None
+    ]
+
+
 def write_reports(
-    run: RunOptions, cases: list[CaseResult], options: dict[str, str], *, allure_results: Path | None
+    run: RunOptions,
+    cases: list[CaseResult],
+    options: dict[str, str],
+    *,
+    allure_results: Path | None,
 ) -> list[ConformanceReport]:
     """Merge the cases' results into the reports, and complete the Allure results."""
     for case in cases:
@@ -102,7 +121,9 @@ def write_reports(
     return reports
 
 
-def show(reporter: pytest.TerminalReporter, run: RunOptions, reports: list[ConformanceReport]) -> None:
+def show(
+    reporter: pytest.TerminalReporter, run: RunOptions, reports: list[ConformanceReport]
+) -> None:
     """The verdict table of each operator, and where everything is."""
     color = reporter.hasmarkup
     for report in reports:
@@ -125,11 +146,7 @@ def _short(path: Path) -> str:
 
 def gates(reports: list[ConformanceReport]) -> bool:
     """True if the run must not pass: something required violates, or could not be told."""
-    return any(
-        case.gates or case.verdict is Verdict.UNKNOWN and not case.known and case.not_run is None
-        for report in reports
-        for case in report.cases
-    )
+    return any(case.gates for report in reports for case in report.cases)
 
 
 class ProgressLines(threading.Thread):

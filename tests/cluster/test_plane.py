@@ -96,7 +96,7 @@ def test_an_illegal_leaderworkerset_is_refused_by_its_webhook(api: Api) -> None:
 
 
 def test_gpus_are_counted(api: Api) -> None:
-    create(api, f"{DEFAULT}/pods", pod("greedy", gpus=33))
+    create(api, f"{DEFAULT}/pods", pod("greedy", gpus=129))
 
     def unschedulable() -> bool:
         conditions = pods(api, "app=greedy")[0]["status"].get("conditions", [])

@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.driver import settle as settle_module
+from conformance.driver.progress import Progress
+from conformance.driver.settle import Settled, _Watch, settle
+from conformance.history.records import Event, EventType, MomentEnd
+from conformance.model.errors import InfraError
+from conformance.model.kinds import Layer
+from conformance.model.state import State
+from conformance.model.verdict import CheckerName
+from conformance.rules.base import Mismatch
+from conformance.rules.changes import Act, Change
+from conformance.rules.writes import CountedWrite
+
+SINCE, DEADLINE, HOLD, POLL = 1000.0, 30.0, 5.0, 0.2
+LWS_MISSING = Mismatch(
+    checker=CheckerName.COEXISTENCE, subject="Worker", message="there is no LeaderWorkerSet"
+)
+
+
+class World:
+    """A namespace by script: when it matches, what is recorded, which writes count. It stands in for
+    the reading and for the clock."""
+
+    def __init__(self) -> None:
+        self.now = SINCE
+        self.wrong: list[tuple[float, float]] = []
+        """Stretches (from, to) in which the state does not match."""
+        self.events: list[Event] = []
+        self.writes: list[float] = []
+        self.dies_at = float("inf")
+        self.looks = 0
+        self._told = 0
+
+    def time(self) -> float:
+        return self.now
+
+    def happens(self, at: float, kind: str = "Deployment", *, counted: bool = False) -> None:
+        self.events.append(
+            Event(
+                type=EventType.MODIFIED, revision=len(self.events) + 1, at=at,
+                object={"kind": kind, "metadata": {"name": "a", "uid": "1"}},
+            )
+        )  # fmt: skip
+        self.events.sort(key=lambda event: event.at)
+        if counted:
+            self.writes.append(at)
+
+    def broken(self, start: float, end: float) -> None:
+        """The state does not match in between, and both changes are recorded."""
+        self.wrong.append((start, end))
+        self.happens(start)
+        self.happens(end)
+
+    # What a Reading is asked -----------------------------------------------------------------
+
+    def poll(self) -> list[Event]:
+        if self.now >= self.dies_at:
+            raise InfraError("the recorder showed no sign of life")
+        new = [event for event in self.events[self._told :] if event.at <= self.now]
+        self._told += len(new)
+        return new
+
+    def state(self) -> State:
+        return State(())
+
+    def counted(self, start: float, end: float) -> list[CountedWrite]:
+        return [
+            CountedWrite(
+                change=Change(event=event, before=None, act=Act.CHANGED), writer=Layer.OPERATOR
+            )
+            for event in self.events
+            if event.at in self.writes and start < event.at <= end
+        ]
+
+    def look(self, _state: State) -> list[Mismatch]:
+        self.looks += 1
+        return [LWS_MISSING] if any(a <= self.now < b for a, b in self.wrong) else []
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    scripted = World()
+    monkeypatch.setattr(settle_module, "time", scripted)
+    return scripted
+
+
+def wait(world: World, *, quiet: bool = False, hold: float = HOLD) -> Settled:
+    """Step through the script until the wait ends."""
+    watch = _Watch(
+        reading=world, look=world.look, since=SINCE, deadline=DEADLINE, hold=hold, quiet=quiet
+    )
+    while world.now < SINCE + 10 * DEADLINE:
+        settled = watch.step()
+        if settled is not None:
+            return settled
+        world.now += POLL
+    raise AssertionError("the wait has no end")
+
+
+def close(value: float | None, wanted: float) -> bool:
+    """Equal but for one pause between two looks."""
+    return value is not None and wanted - 1e-6 <= value <= wanted + POLL + 1e-6
+
+
+def test_what_matches_at_once_is_held_after_the_hold_window(world: World) -> None:
+    settled = wait(world)
+    assert settled.end is MomentEnd.HELD
+    assert settled.mismatches == ()
+    assert close(settled.reached_at, SINCE)
+    assert close(settled.ended_at, SINCE + HOLD)
+
+
+def test_the_hold_begins_when_the_last_change_arrived_and_not_when_it_was_looked_at(
+    world: World,
+) -> None:
+    world.broken(SINCE, SINCE + 3.07)
+    settled = wait(world)
+    assert settled.reached_at == SINCE + 3.07
+    assert close(settled.ended_at, SINCE + 3.07 + HOLD)
+
+
+def test_a_mismatch_during_the_hold_begins_it_anew(world: World) -> None:
+    world.broken(SINCE + 4.0, SINCE + 6.0)
+    settled = wait(world)
+    assert (settled.end, settled.reached_at) == (MomentEnd.HELD, SINCE + 6.0)
+    assert close(settled.ended_at, SINCE + 6.0 + HOLD)
+
+
+def test_a_counted_write_begins_the_hold_anew(world: World) -> None:
+    world.happens(SINCE + 4.5, counted=True)
+    settled = wait(world)
+    assert (settled.end, settled.reached_at) == (MomentEnd.HELD, SINCE + 4.5)
+    assert close(settled.ended_at, SINCE + 4.5 + HOLD)
+
+
+def test_a_write_that_does_not_count_leaves_the_hold_alone(world: World) -> None:
+    world.happens(SINCE + 4.5)
+    settled = wait(world)
+    assert close(settled.reached_at, SINCE)
+    assert close(settled.ended_at, SINCE + HOLD)
+
+
+def test_a_hold_begun_before_the_deadline_may_end_after_it(world: World) -> None:
+    world.broken(SINCE, SINCE + DEADLINE - 1.0)
+    settled = wait(world)
+    assert (settled.end, settled.reached_at) == (MomentEnd.HELD, SINCE + DEADLINE - 1.0)
+    assert settled.ended_at > SINCE + DEADLINE
+
+
+def test_a_hold_that_never_began_ends_at_the_deadline_with_what_is_wrong(world: World) -> None:
+    world.broken(SINCE, SINCE + 10 * DEADLINE)
+    settled = wait(world)
+    assert (settled.end, settled.reached_at) == (MomentEnd.DEADLINE, None)
+    assert settled.mismatches == (LWS_MISSING,)
+    assert close(settled.ended_at, SINCE + DEADLINE)
+
+
+def test_a_hold_that_is_broken_after_the_deadline_is_not_begun_again(world: World) -> None:
+    world.broken(SINCE, SINCE + DEADLINE - 1.0)
+    world.happens(SINCE + DEADLINE + 2.0, counted=True)
+    settled = wait(world)
+    assert settled.end is MomentEnd.DEADLINE
+    assert close(settled.ended_at, SINCE + DEADLINE + 2.0)
+
+
+def test_a_mismatch_after_the_deadline_ends_the_wait(world: World) -> None:
+    world.broken(SINCE, SINCE + DEADLINE - 1.0)
+    world.broken(SINCE + DEADLINE + 1.0, SINCE + DEADLINE + 2.0)
+    settled = wait(world)
+    assert (settled.end, settled.mismatches) == (MomentEnd.DEADLINE, (LWS_MISSING,))
+
+
+def test_writes_without_an_end_are_no_rest(world: World) -> None:
+    for second in range(int(DEADLINE) + 5):
+        world.happens(SINCE + second, counted=True)
+    assert wait(world).end is MomentEnd.DEADLINE
+
+
+def test_in_quiet_mode_every_change_begins_the_hold_anew(world: World) -> None:
+    world.happens(SINCE + 4.5, "Pod")
+    settled = wait(world, quiet=True)
+    assert (settled.end, settled.reached_at) == (MomentEnd.HELD, SINCE + 4.5)
+
+
+def test_evidence_is_no_change_even_in_quiet_mode(world: World) -> None:
+    world.happens(SINCE + 4.5, "Event")
+    world.happens(SINCE + 4.6, "EndpointSlice")
+    settled = wait(world, quiet=True)
+    assert close(settled.ended_at, SINCE + HOLD)
+
+
+def test_nothing_is_steady_before_the_answer_to_the_last_request(world: World) -> None:
+    world.happens(SINCE - 3.0)
+    settled = wait(world)
+    assert settled.reached_at == SINCE
+    assert close(settled.ended_at, SINCE + HOLD)
+
+
+def test_the_state_is_looked_at_only_when_something_arrived(world: World) -> None:
+    world.happens(SINCE + 2.0)
+    wait(world)
+    assert world.looks == 2
+
+
+def test_a_dead_recorder_ends_the_wait_without_a_conclusion(world: World) -> None:
+    world.dies_at = SINCE + 2.0
+    with pytest.raises(InfraError, match="no sign of life"):
+        wait(world)
+
+
+# The wait itself, by the real clock, with short times ------------------------------------------
+
+
+def real(world: World, progress: Progress, what: Callable[[State], str]) -> Settled:
+    return settle(
+        world, look=world.look, since=world.time(), deadline=0.2, hold=0.1, poll=0.01,
+        progress=progress, what=what,
+    )  # type: ignore[arg-type]  # fmt: skip
+
+
+class RealTime(World):
+    def time(self) -> float:
+        import time
+
+        self.now = time.time()
+        return self.now
+
+
+@pytest.fixture
+def real_world(monkeypatch: pytest.MonkeyPatch) -> RealTime:
+    return RealTime()
+
+
+def test_settle_looks_until_it_is_held_and_takes_its_line_away(
+    real_world: RealTime, tmp_path: Path
+) -> None:
+    line = tmp_path / "gw0.progress"
+    said: list[str] = []
+
+    def what(_state: State) -> str:
+        said.append("looked")
+        return "2 of 2 pods ready"
+
+    settled = real(real_world, Progress(path=line, case="add/worker"), what)
+    assert settled.end is MomentEnd.HELD
+    assert settled.reached_at is not None
+    assert settled.ended_at - settled.reached_at >= 0.1
+    assert said == ["looked"]  # one line in two seconds; describing a state is dear
+    assert not line.exists()
+
+
+def test_settle_gives_up_at_the_deadline(real_world: RealTime) -> None:
+    began = real_world.time()
+    real_world.wrong.append((0.0, float("inf")))
+    settled = real(real_world, Progress(path=None), lambda _state: "")
+    assert (settled.end, settled.mismatches) == (MomentEnd.DEADLINE, (LWS_MISSING,))
+    assert 0.2 <= settled.ended_at - began < 2.0
+
+
+def test_the_result_of_a_wait_cannot_be_changed() -> None:
+    settled: Any = Settled(end=MomentEnd.HELD, reached_at=1.0, ended_at=2.0, mismatches=())
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        settled.end = MomentEnd.DEADLINE

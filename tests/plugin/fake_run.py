@@ -1,0 +1,127 @@
+"""A plugin (`-p tests.plugin.fake_run`) that lets the whole run be tested without a control plane.
+
+Planes only write into RESULTS/told.log that they are opened, judged and closed; a case's `trial` holds
+a history by hand, good or bad, which is then really judged and reported. Environment: FAKE_SHUT names
+operators (comma-separated) whose plane cannot be opened.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from conformance.history.history import History
+from conformance.history.records import OperatorEvent, OperatorEventKind
+from conformance.model.errors import InfraError
+from conformance.model.profile import Profile
+from conformance.model.transition import add_multinode
+from conformance.plugin import director, planes, run, trials
+from conformance.plugin.marks import case_id
+from tests.builders import HistoryBuilder, a_graph, settled
+
+SINGLE, MULTI = a_graph(), a_graph(node_count=2)
+
+
+def tell(results: Path, text: str) -> None:
+    with (results / "told.log").open("a", encoding="utf-8") as file:
+        file.write(text + "\n")
+
+
+class FakePlane:
+    def __init__(self, *, loaded: Any, options: Any, name: str) -> None:
+        self.loaded, self.options, self.name = loaded, options, name
+
+    @property
+    def session(self) -> Any:
+        return session_from({}, loaded=self.loaded, options=self.options)
+
+    def open(self) -> None:
+        if self.loaded.name in os.environ.get("FAKE_SHUT", "").split(","):
+            raise InfraError(f"etcd of {self.name} ended with code 1; its log is empty")
+        time.sleep(0.05)
+        tell(self.options.results, f"open {self.name}")
+
+    def judge_end(self) -> None:
+        tell(self.options.results, f"judge {self.name}")
+
+    def describe(self) -> dict[str, Any]:
+        return {}
+
+    def close(self) -> None:
+        tell(self.options.results, f"close {self.name}")
+
+
+def session_from(_description: Any, *, loaded: Any, options: Any) -> Any:
+    return SimpleNamespace(
+        profile=loaded.profile, operator=loaded.name, results=options.results,
+        operator_events=options.results / "none.jsonl", operator_log=None,
+        kubeconfig=Path("none"), delete_namespaces=False,
+    )  # fmt: skip
+
+
+class FakeTrial:
+    """`good()` or `bad()` once, or nothing: then nothing was proven."""
+
+    def __init__(self, session: Any, case: str) -> None:
+        self.session = session
+        self.profile: Profile = session.profile
+        self.case, self.namespace, self.started_at = case, "ns", time.time()
+        self.built: HistoryBuilder | None = None
+        worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+        tell(session.results, f"case {session.operator} {case} {worker}")
+
+    def good(self) -> None:
+        """Multinode is added, and the Deployment goes."""
+        self._changed(keep_deployment=False)
+
+    def bad(self) -> None:
+        """Multinode is added, and the Deployment stays."""
+        self._changed(keep_deployment=True)
+
+    def _changed(self, *, keep_deployment: bool) -> None:
+        h = HistoryBuilder(self.profile, case=self.case)
+        h.operator(OperatorEventKind.READY)
+        h.deployed(SINGLE)
+        h.wait(3)
+        h.step(add_multinode("Worker"), SINGLE)
+        wanted = settled(MULTI, self.profile, generation=2)
+        kept = [
+            raw for raw in settled(SINGLE, self.profile)
+            if raw["kind"] in ("Deployment", "ReplicaSet", "Pod")
+            and "worker" in raw["metadata"]["name"]
+        ]  # fmt: skip
+        h.become([*wanted, *(kept if keep_deployment else [])], after=0.5)
+        h.moment(MULTI)
+        h.fresh(MULTI, settled(MULTI, self.profile))
+        self.built = h
+
+    def compare_with_fresh(self) -> None:
+        pass
+
+    def finish(self, _events: list[OperatorEvent]) -> History:
+        history = (self.built or HistoryBuilder(self.profile, case=self.case)).history()
+        header = dataclasses.replace(history.header, operator=self.session.operator)
+        return History([header, *history.records[1:]])
+
+    def clean_up(self) -> None:
+        tell(self.session.results, f"clean {self.case}")
+
+    def close(self) -> None:
+        pass
+
+
+def pytest_configure() -> None:
+    changes: dict[Any, dict[str, Any]] = {
+        director: {"OpenPlane": FakePlane},
+        planes: {"session_from": session_from},
+        run: {"ensure": lambda: None},
+        trials: {"_make": lambda item, *, session, **_: FakeTrial(session, case_id(item))},
+        trials.Worker: {"api": lambda self, kubeconfig: None},
+    }
+    for place, names in changes.items():
+        for name, value in names.items():
+            setattr(place, name, value)
