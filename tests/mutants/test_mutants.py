@@ -1,0 +1,67 @@
+"""Each mutant of the reference operator is put under its case by the real command, on a real control
+plane, and must be caught by its checker, with a first sentence that a person can act on."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from conformance import paths
+from conformance.report.faults import FaultRow, load
+
+OPERATORS = {"reconcile": "reference", "refuse": "reference-refusing"}
+# A mutant is as wrong after 12 s as after 30 s; the whole set takes minutes as it is.
+HURRY = "--timeout-factor=0.4"
+
+
+def run(fault: FaultRow, results: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [
+            sys.executable, "-m", "pytest", str(paths.cases() / fault.case),
+            f"--operator={OPERATORS[fault.policy]}", f"--fault={fault.name}",
+            f"--results={results}", HURRY, "-q", "-p", "no:cacheprovider",
+        ],
+        capture_output=True, text=True, timeout=300, cwd=paths.root(), check=False,
+    )  # fmt: skip
+
+
+def timeless(sentence: str) -> str:
+    """Without what differs from run to run: durations, revisions, counts, names of pods."""
+    sentence = re.sub(r"(?<=-)[a-z0-9]{8,10}-[a-z0-9]{5}\b", "HASH", sentence)
+    sentence = re.sub(r"\b[a-z0-9]+\.[0-9a-f]{16}\b", "EVENT", sentence)
+    return re.sub(r"(?<![\w-])\d+(\.\d+)?(?![\w-])", "N", sentence)
+
+
+@pytest.mark.parametrize("fault", load(), ids=lambda fault: fault.name)
+def test_is_caught_by_its_checker(
+    fault: FaultRow, tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
+    ended = run(fault, tmp_path / "results")
+    assert ended.returncode == 1, ended.stdout[-4000:] + ended.stderr[-2000:]
+    report = json.loads((tmp_path / "results" / "report.json").read_text())
+    cases = [case for case in report["cases"] if case["verdict"] == "violates"]
+    checkers = {
+        finding["checker"]
+        for case in cases
+        for finding in case["findings"]
+        if finding["verdict"] == "violates"
+    }
+    assert fault.checker in checkers
+    assert report["verdict"] == "violates"
+    assert [timeless(sentence) for sentence in _first_sentences(ended.stdout)] == snapshot
+
+
+def _first_sentences(output: str) -> list[str]:
+    """The line below `violates  <case>` in the closing table: what a person reads first."""
+    lines = output.splitlines()
+    return [
+        lines[index + 1].strip()
+        for index, line in enumerate(lines)
+        if re.match(r"violates +\S+/\S+", line)
+    ]
