@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from conformance.suite import (
-    DOORS, Door, Feature, Trial, add_multinode, case, every_door, graphs, scale, together,
+    DOORS,
+    Door,
+    Feature,
+    Trial,
+    add_multinode,
+    case,
+    every_door,
+    graphs,
+    scale,
+    together,
 )  # fmt: skip
 
 WORKER = "VllmDecodeWorker"

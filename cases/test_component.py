@@ -5,7 +5,14 @@ from __future__ import annotations
 import time
 
 from conformance.suite import (
-    Feature, Graph, Transition, Trial, add_multinode, case, graphs, remove_multinode,
+    Feature,
+    Graph,
+    Transition,
+    Trial,
+    add_multinode,
+    case,
+    graphs,
+    remove_multinode,
 )  # fmt: skip
 
 WORKER = "VllmDecodeWorker"

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from conformance.suite import (
-    ApiVersion, Door, Expect, Feature, Method, Trial, case, every_version, graphs,
+    ApiVersion,
+    Door,
+    Expect,
+    Feature,
+    Method,
+    Trial,
+    case,
+    every_version,
+    graphs,
 )  # fmt: skip
 
 

@@ -6,7 +6,16 @@ import dataclasses
 from typing import Any
 
 from conformance.suite import (
-    DOORS, ApiVersion, Door, Feature, Method, Trial, case, every_door, every_version, graphs,
+    DOORS,
+    ApiVersion,
+    Door,
+    Feature,
+    Method,
+    Trial,
+    case,
+    every_door,
+    every_version,
+    graphs,
     remove_multinode,
 )  # fmt: skip
 

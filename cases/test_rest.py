@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from conformance.suite import (
-    Door, Expect, Feature, Method, Trial, annotate, case, graphs, no_op,
+    Door,
+    Expect,
+    Feature,
+    Method,
+    Trial,
+    annotate,
+    case,
+    graphs,
+    no_op,
 )  # fmt: skip
 
 

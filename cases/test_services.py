@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from conformance.suite import (
-    Feature, Trial, add_service, case, graphs, remove_service, rename_service,
+    Feature,
+    Trial,
+    add_service,
+    case,
+    graphs,
+    remove_service,
+    rename_service,
 )  # fmt: skip
 
 

@@ -6,8 +6,18 @@ import dataclasses
 from typing import Any
 
 from conformance.suite import (
-    ChangeKind, Expect, Feature, Transition, Trial, add_multinode, case, graphs, remove_multinode,
-    scale, set_image, together,
+    ChangeKind,
+    Expect,
+    Feature,
+    Transition,
+    Trial,
+    add_multinode,
+    case,
+    graphs,
+    remove_multinode,
+    scale,
+    set_image,
+    together,
 )  # fmt: skip
 
 WORKER = "VllmDecodeWorker"

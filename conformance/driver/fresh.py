@@ -90,8 +90,9 @@ class FreshStates:
             return mismatches(sight) or unobserved(sight)
 
         settled = settle(
-            Reading(tail, self._header(namespace)), look=look, since=time.time(), deadline=bounds.deadline, hold=bounds.arrange_hold,
-            poll=bounds.poll, progress=self._progress,
+            Reading(tail, self._header(namespace)), look=look, since=time.time(),
+            deadline=bounds.deadline, hold=bounds.arrange_hold, poll=bounds.poll,
+            progress=self._progress,
             what=lambda state: "fresh deploy: " + progress(Sight(state=state, wanted=wanted)),
         )  # fmt: skip
         objects = tuple(obj.raw for obj in tail.state())

@@ -66,7 +66,9 @@ def send(
 ) -> Sent:
     """Send one request and note both times. Answers of any code are returned, not raised."""
     sent_at = time.time()
-    answer = api.request(verb, path, body=body, content_type=content_type, params=dict(params or {}))
+    answer = api.request(
+        verb, path, body=body, content_type=content_type, params=dict(params or {})
+    )
     return Sent(
         request={"verb": verb, "path": path, "contentType": content_type, "body": body,
                  **({"params": dict(params)} if params else {})},

@@ -60,7 +60,7 @@ TABLE_KINDS = {
 VERIFIED_KINDS = {**TABLE_KINDS, "StatefulSet": "apps", "ReplicaSet": "apps"}
 
 
-class CaseOver(Exception):
+class CaseOver(Exception):  # noqa: N818 - no error: the case simply ends
     """The case cannot usefully go on: a verdict moment was not held. Judging says what that means."""
 
 
@@ -548,4 +548,3 @@ class Trial:
         if name not in taken:
             return name
         return next(f"{name} #{n}" for n in range(2, 1000) if f"{name} #{n}" not in taken)
-

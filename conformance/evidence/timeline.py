@@ -95,7 +95,9 @@ def _objects(history: History, scene: Scene) -> Iterator[Entry]:
         if not scene.start <= event.at <= scene.end + _SLACK:
             continue
         for phrase in _phrases(event, old):
-            yield Entry(at=event.at, who=log_of(history).writer_of(event), text=f"{noun(obj)} {phrase}")
+            yield Entry(
+                at=event.at, who=log_of(history).writer_of(event), text=f"{noun(obj)} {phrase}"
+            )
 
 
 def _phrases(event: Event, old: Obj | None) -> list[str]:

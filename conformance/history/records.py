@@ -276,18 +276,7 @@ class Header:
     started_at: float = 0.0
 
 
-Record = (
-    Header
-    | Event
-    | Gap
-    | Write
-    | Step
-    | Moment
-    | OperatorEvent
-    | Foreign
-    | Fresh
-    | Tables
-)
+Record = Header | Event | Gap | Write | Step | Moment | OperatorEvent | Foreign | Fresh | Tables
 
 _TYPES: dict[str, type[Any]] = {
     cls.record: cls

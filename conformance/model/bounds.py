@@ -42,8 +42,8 @@ class Bounds:
     """Mutating requests a second that the operator may make over the hold window, no-ops included."""
 
     out_of_order: float = 0.4
-    """Events of different kinds arrived up to 0.29 s out of order on a busy machine; where revision order does not
-    hold, claims shorter than this are unknown."""
+    """Events of different kinds arrived up to 0.29 s out of order on a busy machine; where revision
+    order does not hold, claims shorter than this are unknown."""
 
     recorder_lag: float = 5.0
     """How long the recorder may need to show what a list already showed; after that it is a gap."""

@@ -31,7 +31,9 @@ _SUB_ROLES = {Role.PREFILL, Role.DECODE}
 def manifest(graph: Graph, *, version: ApiVersion, namespace: str = "") -> dict[str, Any]:
     """The graph as a complete object of that API version, ready to be created."""
     if version is ApiVersion.V1ALPHA1:
-        spec: dict[str, Any] = {"services": {s.name: service_spec(s, version) for s in graph.services}}
+        spec: dict[str, Any] = {
+            "services": {s.name: service_spec(s, version) for s in graph.services}
+        }
     else:
         spec = {"components": [service_spec(s, version) for s in graph.services]}
     if graph.backend:

@@ -7,6 +7,7 @@ a plugin change; and they would be sorted by size, while disruptive cases must c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 from xdist.remote import Producer
@@ -34,3 +35,22 @@ class CaseScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist ships 
         if self._known is None:
             self._known = self._groups()
         return self._known.get(nodeid, nodeid)
+
+    def remove_node(self, node: Any) -> str | None:
+        """A worker is gone. The case that it ran, if it crashed, is told and not run again: the base
+        class would give it to one new worker after another."""
+        workload = self.assigned_work[node]
+        for scope, unit in list(workload.items()):
+            if all(unit.values()):
+                # The base class would hand it out once more, and a worker without work waits for ever.
+                del workload[scope]
+        left = [
+            (unit, item) for unit in workload.values() for item, done in unit.items() if not done
+        ]
+        if not left:
+            super().remove_node(node)
+            return None
+        unit, crashed = left[0]
+        unit[crashed] = True
+        super().remove_node(node)
+        return str(crashed)

@@ -101,7 +101,11 @@ def test_a_merge_patch_removes_multinode_by_null_in_the_map_of_v1alpha1() -> Non
     door = Door(method=Method.MERGE_PATCH, version=ApiVersion.V1ALPHA1)
     live = stored(graphs.agg_multinode(), door.version)
     request = request_for(
-        remove_multinode(WORKER), before=graphs.agg_multinode(), live=live, door=door, namespace="ns"
+        remove_multinode(WORKER),
+        before=graphs.agg_multinode(),
+        live=live,
+        door=door,
+        namespace="ns",
     )
     assert request.body == {"spec": {"services": {WORKER: {"multinode": None}}}}
     assert request.content_type == "application/merge-patch+json"

@@ -8,6 +8,7 @@ operators (comma-separated) whose plane cannot be opened.
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import time
 from pathlib import Path
@@ -21,7 +22,7 @@ from conformance.model.profile import Profile
 from conformance.model.transition import add_multinode
 from conformance.plugin import director, planes, run, trials
 from conformance.plugin.marks import case_id
-from tests.builders import HistoryBuilder, a_graph, settled
+from tests.builders import NAMESPACE, HistoryBuilder, a_graph, settled
 
 SINGLE, MULTI = a_graph(), a_graph(node_count=2)
 
@@ -96,7 +97,8 @@ class FakeTrial:
         ]  # fmt: skip
         h.become([*wanted, *(kept if keep_deployment else [])], after=0.5)
         h.moment(MULTI)
-        h.fresh(MULTI, settled(MULTI, self.profile))
+        fresh = json.dumps(settled(MULTI, self.profile)).replace(NAMESPACE, "fresh")
+        h.fresh(MULTI, json.loads(fresh))
         self.built = h
 
     def compare_with_fresh(self) -> None:

@@ -158,7 +158,8 @@ def test_schemas_are_printed_and_written(
 def test_faults_are_listed_with_checker_and_case(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["faults"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["deployment-kept-on-add", "coexistence", "add"] in rows
+    case = "test_add_multinode.py::test_three_nodes"
+    assert ["deployment-kept-on-add", "coexistence", case] in rows
     assert ["hot-loop", "quiescence"] in [row[:2] for row in rows]
     assert all(len(row) == 3 for row in rows)
 

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.cluster.provider import ClusterKind
+from conformance.model.bounds import Bounds
+from conformance.model.errors import InfraError
+from conformance.operator import profiles
+from conformance.plugin import director
+from conformance.plugin.director import Director, await_shared, open_own
+from conformance.plugin.run_options import RunOptions
+from tests.plugin.support import profile
+
+
+class Planes:
+    """Makes planes that only say what is done to them."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.shut: dict[str, BaseException] = {}
+        self.judging_fails = False
+        self.may_open = threading.Event()
+        self.may_open.set()
+
+    def __call__(self, *, loaded: Any, options: Any, name: str) -> Planes.One:
+        return Planes.One(self, name)
+
+    class One:
+        def __init__(self, planes: Planes, name: str) -> None:
+            self.planes, self.name = planes, name
+
+        def open(self) -> None:
+            assert self.planes.may_open.wait(10)
+            if self.name in self.planes.shut:
+                raise self.planes.shut[self.name]
+            self.planes.said.append(f"open {self.name}")
+
+        def describe(self) -> dict[str, Any]:
+            return {"kubeconfig": self.name}
+
+        def judge_end(self) -> None:
+            if self.planes.judging_fails:
+                raise InfraError("the API server is gone")
+            self.planes.said.append(f"judge {self.name}")
+
+        def close(self) -> None:
+            self.planes.said.append(f"close {self.name}")
+
+
+@pytest.fixture
+def planes(monkeypatch: pytest.MonkeyPatch) -> Planes:
+    made = Planes()
+    monkeypatch.setattr(director, "OpenPlane", made)
+    return made
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> RunOptions:
+    (tmp_path / "live").mkdir()
+    fixed = {"command": ["true"], "fixed_ports": {"webhook": 9443}, "ports": []}
+    loaded = (
+        profiles.load(profile(tmp_path, "one")),
+        profiles.load(profile(tmp_path, "two", install=fixed)),
+    )
+    return RunOptions(
+        operators=loaded, binary=None, crds=None, faults=(), cluster=ClusterKind.AUTO,
+        bounds=Bounds(), results=tmp_path,
+    )  # fmt: skip
+
+
+def test_the_first_plane_opens_before_the_cases_are_known(
+    planes: Planes, options: RunOptions
+) -> None:
+    run = Director(options)
+    run.start()
+    run.wait_open()
+    assert planes.said == ["open one-shared"]
+    run.close(judge=False)
+
+
+def test_a_plane_is_judged_and_closed_after_its_last_case_and_the_next_one_opens(
+    planes: Planes, options: RunOptions
+) -> None:
+    run = Director(options)
+    run.start()
+    run.expect_cases({"a": ("one", False), "b": ("one", False), "c": ("two", False)})
+    run.wait_open()
+    run.finished("a")
+    assert planes.said == ["open one-shared"]
+    run.finished("b")
+    run.wait_open()
+    assert planes.said == [
+        "open one-shared", "judge one-shared", "close one-shared", "open two-shared",
+    ]  # fmt: skip
+    run.finished("c")
+    assert planes.said[4:] == ["judge two-shared", "close two-shared"]
+
+
+def test_the_next_operator_waits_for_the_disruptive_cases_of_the_one_before(
+    planes: Planes, options: RunOptions
+) -> None:
+    run = Director(options)
+    run.start()
+    run.expect_cases({"a": ("one", False), "kill": ("one", True), "c": ("two", False)})
+    run.wait_open()
+    run.finished("a")
+    assert planes.said[-1] == "close one-shared"
+    run.finished("kill")
+    run.wait_open()
+    assert planes.said[-1] == "open two-shared"
+    run.close(judge=True)
+
+
+def test_a_plane_that_no_case_needs_is_not_opened(planes: Planes, options: RunOptions) -> None:
+    run = Director(options)
+    run.expect_cases({"kill": ("one", True), "c": ("two", False)})
+    run.start()
+    run.wait_open()
+    assert planes.said == []
+    run.finished("kill")
+    run.wait_open()
+    assert planes.said == ["open two-shared"]
+    run.close(judge=False)
+
+
+def test_a_plane_opened_in_vain_is_closed_once_the_cases_are_known(
+    planes: Planes, options: RunOptions
+) -> None:
+    run = Director(options)
+    run.start()
+    run.expect_cases({"kill": ("one", True)})
+    run.wait_open()
+    assert planes.said == ["open one-shared", "judge one-shared", "close one-shared"]
+
+
+def test_cases_that_are_skipped_before_their_plane_is_open_leave_none_open(
+    planes: Planes, options: RunOptions
+) -> None:
+    planes.may_open.clear()
+    run = Director(options)
+    run.start()
+    run.expect_cases({"a": ("one", False)})
+    threading.Timer(0.05, planes.may_open.set).start()
+    run.finished("a")
+    run.close(judge=True)
+    assert planes.said == ["open one-shared", "judge one-shared", "close one-shared"]
+
+
+def test_what_kept_a_plane_from_opening_is_raised_in_the_main_thread_and_told_to_workers(
+    planes: Planes, options: RunOptions
+) -> None:
+    planes.shut["one-shared"] = InfraError("etcd ended with code 1")
+    run = Director(options)
+    run.start()
+    with pytest.raises(InfraError, match="etcd ended with code 1"):
+        run.wait_open()
+    with pytest.raises(InfraError, match="etcd ended with code 1"):
+        await_shared(options, "one")
+    run.close(judge=True)
+    assert planes.said == []
+
+
+def test_a_run_that_was_broken_off_closes_without_judging(
+    planes: Planes, options: RunOptions
+) -> None:
+    run = Director(options)
+    run.start()
+    run.close(judge=False)
+    assert planes.said == ["open one-shared", "close one-shared"]
+
+
+def test_a_plane_is_closed_even_if_it_cannot_be_judged(planes: Planes, options: RunOptions) -> None:
+    planes.judging_fails = True
+    run = Director(options)
+    run.start()
+    with pytest.raises(InfraError):
+        run.close(judge=True)
+    assert planes.said == ["open one-shared", "close one-shared"]
+
+
+def test_closing_twice_closes_once(planes: Planes, options: RunOptions) -> None:
+    run = Director(options)
+    run.start()
+    run.close(judge=False)
+    run.close(judge=False)
+    assert planes.said.count("close one-shared") == 1
+
+
+def test_workers_learn_of_an_open_plane_through_a_file(planes: Planes, options: RunOptions) -> None:
+    run = Director(options)
+    threading.Timer(0.05, run.start).start()
+    assert await_shared(options, "one") == {"kubeconfig": "one-shared"}
+    run.close(judge=False)
+
+
+def test_with_fixed_ports_a_plane_of_its_own_waits_for_the_end_of_the_shared_one(
+    planes: Planes, options: RunOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(director, "_OPEN_SECONDS", 0.1)
+    with pytest.raises(InfraError, match="the shared control plane of two to be closed, in vain"):
+        open_own(options, "two")
+    run = Director(options)
+    run.expect_cases({"kill": ("two", True)})
+    run.start()
+    assert open_own(options, "two").name == "two-own"
+    assert planes.said == ["open two-own"]
+
+
+def test_with_free_ports_a_plane_of_its_own_waits_for_nobody(
+    planes: Planes, options: RunOptions
+) -> None:
+    open_own(options, "one")
+    assert planes.said == ["open one-own"]

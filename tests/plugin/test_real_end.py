@@ -1,0 +1,117 @@
+"""Runs that do not come to their end: real programs, and nothing of them is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from conformance.cluster.pins import Program
+from conformance.cluster.programs import ensure
+from tests.plugin.support import ROOT
+
+pytestmark = pytest.mark.xdist_group("plane")
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """A directory of all programs whose etcd says its version, and nothing more."""
+    programs = ensure()
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for program in Program:
+        (folder / program.value).symlink_to(programs.path(program))
+    etcd = folder / Program.ETCD.value
+    etcd.unlink()
+    etcd.write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] && exec {programs.path(Program.ETCD)} --version\n'
+        "echo 'the disk is full' >&2\nexit 1\n"
+    )
+    etcd.chmod(0o755)
+    return folder
+
+
+def start(results: Path, *options: str, assets: Path | None = None) -> subprocess.Popen[str]:
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    if assets is not None:
+        environ["KUBEBUILDER_ASSETS"] = str(assets)
+    return subprocess.Popen(
+        [
+            sys.executable, "-m", "pytest", str(ROOT / "cases" / "test_rest.py"),
+            "-p", "no:cacheprovider", "--operator=reference", f"--results={results}", *options,
+        ],
+        cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """Everything below a process: pid → command line. Reapers have a session of their own."""
+    rows = subprocess.run(
+        ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    parsed = [(int(row.split()[0]), int(row.split()[1]), row.split(None, 2)[2]) for row in rows]
+    found: dict[int, str] = {}
+    level = {pid}
+    while level:
+        below = {child: line for child, parent, line in parsed if parent in level}
+        found |= below
+        level = set(below)
+    return found
+
+
+def gone(processes: dict[int, str], within: float = 10.0) -> bool:
+    end = time.monotonic() + within
+    while any(Path(f"/proc/{pid}").exists() for pid in processes):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def planes(processes: dict[int, str]) -> set[Path]:
+    """The private directories of the planes that these processes belong to."""
+    words = (word for line in processes.values() for word in line.split() if "/pki/" in word)
+    return {Path(word.partition("=")[2]).parents[1] for word in words}
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
+def test_a_part_that_does_not_start_is_told_with_its_last_words_and_exit_3(
+    tmp_path: Path, broken: Path, workers: tuple[str, ...]
+) -> None:
+    process = start(tmp_path / "results", *workers, assets=broken)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 3, output
+    assert "etcd ended with code 1 while waiting for" in output
+    assert "the disk is full" in output
+    assert "Traceback" not in output
+    assert "INTERNALERROR" not in output
+
+
+def test_ctrl_c_leaves_no_process_and_the_report_of_what_is_known(tmp_path: Path) -> None:
+    process = start(tmp_path, "-n", "2", "-k", "idle or annotation")
+    end = time.monotonic() + 120
+    while not list((tmp_path / "cases").glob("*.json")):
+        assert process.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    below = descendants(process.pid)
+    assert any("kube-apiserver" in line for line in below.values())
+    directories = planes(below)
+    assert directories
+    os.killpg(process.pid, signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == pytest.ExitCode.INTERRUPTED, output
+    assert "INTERNALERROR" not in output
+    assert gone(below)
+    assert not any(directory.exists() for directory in directories)
+    report = yaml.safe_load((tmp_path / "report.yaml").read_text())
+    verdicts = [case["verdict"] for case in report["cases"] if not case.get("not_run")]
+    assert "conforms" in verdicts
+    assert (report["verdict"], len(verdicts)) == ("unknown", 3)
