@@ -5,7 +5,7 @@ PYTHON ?= python3
 OPERATOR ?= reference
 CLUSTER ?= auto
 RESULTS ?= results
-WORKERS ?= 10
+WORKERS ?= 12
 # Further options for pytest, such as ARGS='--operator-binary=./manager -k add'.
 ARGS ?=
 
@@ -23,7 +23,7 @@ conformance: $(STAMP) programs
 	  --cluster=$(CLUSTER) --results=$(RESULTS) --alluredir=$(RESULTS)/allure-results \
 	  --junit-xml=$(RESULTS)/junit.xml $(ARGS)
 
-test: $(STAMP) programs lint unit
+test: $(STAMP) programs lint unit conformance
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -8,6 +8,7 @@ end up gone. Later ones, and the same object made again, violate.
 from __future__ import annotations
 
 import fnmatch
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -187,16 +188,29 @@ def _made(history: History, deletion: _Deletion) -> Iterator[Finding]:
         for uid in ours
         if (life := history.lives.get(uid)) and _born(life) <= deletion.revision
     }
+    # An operator that works against the garbage collector makes the same object many times over:
+    # one finding an object, which tells how often.
+    rows: dict[tuple[str, Layer, bool, bool], list[Life]] = defaultdict(list)
+    for life in sorted(_created_since(history, deletion, ours), key=_born):
+        creator = log.creator(life.uid)
+        if creator in (Layer.OPERATOR, Layer.UNKNOWN):
+            again = (life.first.kind, life.first.name) in known
+            gone = life.deleted_at is not None and life.deleted_at <= deletion.moment.at
+            rows[subject(life.first), creator, again, gone].append(life)
+    for (_, creator, again, _), lives in rows.items():
+        yield _creation(history, deletion, lives, creator, again=again)
+
+
+def _created_since(history: History, deletion: _Deletion, ours: set[str]) -> Iterator[Life]:
+    """What was created between the deletion and its verdict moment, but for the platform's own."""
     for uid in ours:
         life = history.lives.get(uid)
         if life is None or life.created_at is None or _born(life) <= deletion.revision:
             continue
         if life.first.kind in PLATFORM_KINDS or life.first.kind in EVIDENCE_KINDS:
             continue
-        creator = log.creator(uid)
-        if creator in (Layer.OPERATOR, Layer.UNKNOWN) and life.created_at <= deletion.moment.at:
-            again = (life.first.kind, life.first.name) in known
-            yield _creation(history, deletion, life, creator, again=again)
+        if life.created_at <= deletion.moment.at:
+            yield life
 
 
 def _born(life: Life) -> int:
@@ -204,12 +218,15 @@ def _born(life: Life) -> int:
 
 
 def _creation(
-    history: History, deletion: _Deletion, life: Life, creator: Layer, *, again: bool
+    history: History, deletion: _Deletion, lives: list[Life], creator: Layer, *, again: bool
 ) -> Finding:
-    assert life.created_at is not None
-    lag = max(0.0, life.created_at - deletion.at)
-    gone = life.deleted_at is not None and life.deleted_at <= deletion.moment.at
-    on_its_way = lag <= history.bounds.create_after_delete and gone and not again
+    """What one object's creations after the deletion mean; `lives` are of one name, oldest first."""
+    lags = [max(0.0, life.created_at - deletion.at) for life in lives if life.created_at]
+    first, last = lives[0], lives[-1]
+    gone = all(
+        life.deleted_at is not None and life.deleted_at <= deletion.moment.at for life in lives
+    )
+    on_its_way = max(lags) <= history.bounds.create_after_delete and gone and not again
     if on_its_way:
         verdict = Verdict.CONFORMS
         why = "; it was on its way already and is gone, so it does not count"
@@ -218,15 +235,16 @@ def _creation(
         why = ", although it had been deleted with the graph" if again else ""
         why += "" if gone else ", and it is still there"
     verb = "made again" if again else "created"
+    more = f" and {plural(len(lives) - 1, 'time')} more until {lags[-1]:.1f} s"
     return Finding(
         checker=_NAME,
         verdict=verdict,
-        subject=subject(life.first),
-        message=f"{named(life.first)} was {verb} by {by(creator)} {lag:.1f} s after "
-        f"{deletion.what} was deleted{why}.",
+        subject=subject(first.first),
+        message=f"{named(first.first)} was {verb} by {by(creator)} {lags[0]:.1f} s after "
+        f"{deletion.what} was deleted{more if len(lives) > 1 else ''}{why}.",
         graph=deletion.step.target,
         step=deletion.step.name,
-        first_at=life.created_at,
-        last_at=life.deleted_at,
-        evidence={"uid": life.uid, "again": again},
+        first_at=first.created_at,
+        last_at=last.deleted_at,
+        evidence={"uids": [life.uid for life in lives], "again": again},
     )

@@ -13,6 +13,7 @@ from conformance.plugin.marks import CaseMark, mark_of
 from conformance.plugin.run_options import RunOptions
 
 OPERATOR_ARGUMENT = "operator_name"
+_SHORT_PER_LONG = 3
 
 
 def parametrize(metafunc: pytest.Metafunc, options: RunOptions) -> None:
@@ -29,16 +30,19 @@ def operator_of(item: pytest.Item) -> str:
 
 
 def order(items: list[pytest.Item], options: RunOptions) -> None:
-    """Operator by operator, and for each the long cases first and the disruptive ones last."""
-    rank = {loaded.name: index for index, loaded in enumerate(options.operators)}
-
-    def key(item: pytest.Item) -> tuple[int, bool, bool]:
-        mark = mark_of(item)
-        if mark is None:
-            return -1, False, False
-        return rank[operator_of(item)], mark.disruptive, not mark.long
-
-    items.sort(key=key)
+    """Operator by operator, and for each the disruptive cases last. Long ones come early, so that
+    nobody waits for them at the end, but among others: many graphs at once would starve each other."""
+    cases = [(item, mark) for item in items if (mark := mark_of(item)) is not None]
+    ordered = [item for item in items if mark_of(item) is None]
+    for loaded in options.operators:
+        own = [(item, mark) for item, mark in cases if operator_of(item) == loaded.name]
+        long = [item for item, mark in own if mark.long and not mark.disruptive]
+        short = [item for item, mark in own if not mark.long and not mark.disruptive]
+        while long or short:
+            ordered += long[:1] + short[:_SHORT_PER_LONG]
+            del long[:1], short[:_SHORT_PER_LONG]
+        ordered += [item for item, mark in own if mark.disruptive]
+    items[:] = ordered
 
 
 def unsupported(item: pytest.Item, mark: CaseMark, profile: Profile) -> str | None:

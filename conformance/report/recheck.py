@@ -77,11 +77,14 @@ def _gating(case: CaseResult) -> set[str]:
 
 
 def recheck(folder: Path) -> list[Recheck]:
-    """Judge every stored history under a folder (or the one file given), in order of path."""
+    """Judge every stored history of a results folder (of any folder with histories, or the one file
+    given), in order of path. Copies among a run's Allure results do not count twice."""
     if folder.is_file():
         found, results = [folder], folder.parent.parent
     else:
-        found, results = sorted(folder.rglob(PATTERN)), folder
+        stored_in = folder / collect.HISTORIES
+        found = sorted((stored_in if stored_in.is_dir() else folder).rglob(PATTERN))
+        results = folder
     stored = _stored(results)
     return [_one(path, results, stored) for path in found]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance.model.graph import COMPONENT_KIND, Graph
 from conformance.model.kinds import WORKLOADS
-from conformance.model.profile import Profile
+from conformance.model.profile import LwsLayout, Profile
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName
 from conformance.rules.base import Mismatch
@@ -148,10 +148,16 @@ def _entry(root: Obj, key: str, entry: Mapping[str, Any], part: Part, view: View
             if name not in own:
                 message = f"{where} names {kind} {name}, which is not a workload of that service"
                 found.append(_mismatch(subject(root), message, part.graph, root, service=part.name))
+    # Where each replica is a workload of its own, the name of one stands for them all.
+    all_alike = (
+        kind == view.profile.multinode.kind
+        and view.profile.multinode.layout is LwsLayout.PER_REPLICA
+    )
     spoken_of = {
         workload.uid
         for workload in part.workloads
-        if (not kind or workload.kind == kind) and (not names or workload.name in names)
+        if (not kind or workload.kind == kind)
+        and (not names or all_alike or workload.name in names)
     }
     pods = [p for p in part.live_pods if any(o.uid in spoken_of for o in view.chain(p))]
     for field, living in (

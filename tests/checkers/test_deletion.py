@@ -189,6 +189,21 @@ def test_the_same_object_made_again_violates_at_once() -> None:
     assert "was made again by the operator" in finding.message
 
 
+def test_an_object_made_again_many_times_is_one_finding_that_tells_how_often() -> None:
+    h = deleted()
+    owner = find(settled(GRAPH), "DynamoComponentDeployment", "agg-worker")
+    for n in range(3):
+        h.wait(2.0)
+        child = made("Service", "agg-worker", owner=owner, uid=f"Service/again-{n}")
+        h.create(child, by=OPERATOR)
+        h.delete(child, by=PLATFORM)
+    h.moment()
+    assert only(check(h.history()), Verdict.VIOLATES).message == (
+        "Service agg-worker was made again by the operator 2.5 s after DGD agg was deleted and "
+        "2 times more until 6.5 s, although it had been deleted with the graph."
+    )
+
+
 def test_an_early_create_that_stays_violates() -> None:
     found = gating(check(made_after(1.0, goes=False)))
     assert {f.verdict for f in found} == {Verdict.VIOLATES}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,24 +39,36 @@ def broken(tmp_path: Path) -> Path:
     return folder
 
 
-def start(results: Path, *options: str, assets: Path | None = None) -> subprocess.Popen[str]:
+@contextlib.contextmanager
+def started(
+    results: Path, *options: str, assets: Path | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """A run with real planes, in a process group of its own."""
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     if assets is not None:
         environ["KUBEBUILDER_ASSETS"] = str(assets)
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [
             sys.executable, "-m", "pytest", str(ROOT / "cases" / "test_rest.py"),
             "-p", "no:cacheprovider", "--operator=reference", f"--results={results}", *options,
         ],
         cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         start_new_session=True,
+        # A shell's background job, and so all below it, is deaf to Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
 
 
 def descendants(pid: int) -> dict[int, str]:
     """Everything below a process: pid → command line. Reapers have a session of their own."""
     rows = subprocess.run(
-        ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+        ["ps", "-ww", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
     ).stdout.splitlines()
     parsed = [(int(row.split()[0]), int(row.split()[1]), row.split(None, 2)[2]) for row in rows]
     found: dict[int, str] = {}
@@ -85,8 +99,8 @@ def planes(processes: dict[int, str]) -> set[Path]:
 def test_a_part_that_does_not_start_is_told_with_its_last_words_and_exit_3(
     tmp_path: Path, broken: Path, workers: tuple[str, ...]
 ) -> None:
-    process = start(tmp_path / "results", *workers, assets=broken)
-    output, _ = process.communicate(timeout=60)
+    with started(tmp_path / "results", *workers, assets=broken) as process:
+        output, _ = process.communicate(timeout=60)
     assert process.returncode == 3, output
     assert "etcd ended with code 1 while waiting for" in output
     assert "the disk is full" in output
@@ -95,18 +109,18 @@ def test_a_part_that_does_not_start_is_told_with_its_last_words_and_exit_3(
 
 
 def test_ctrl_c_leaves_no_process_and_the_report_of_what_is_known(tmp_path: Path) -> None:
-    process = start(tmp_path, "-n", "2", "-k", "idle or annotation")
-    end = time.monotonic() + 120
-    while not list((tmp_path / "cases").glob("*.json")):
-        assert process.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.1)
-    below = descendants(process.pid)
-    assert any("kube-apiserver" in line for line in below.values())
-    directories = planes(below)
-    assert directories
-    os.killpg(process.pid, signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    with started(tmp_path, "-n", "2", "-k", "idle or annotation") as process:
+        end = time.monotonic() + 120
+        while not list((tmp_path / "cases").glob("*.json")):
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        below = descendants(process.pid)
+        assert any("kube-apiserver" in line for line in below.values())
+        directories = planes(below)
+        assert directories
+        os.killpg(process.pid, signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
     assert process.returncode == pytest.ExitCode.INTERRUPTED, output
     assert "INTERNALERROR" not in output
     assert gone(below)

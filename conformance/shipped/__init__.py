@@ -1,0 +1,1 @@
+"""In an installed package cases, fixtures and profiles stand here; in a checkout, at the top level."""
