@@ -13,7 +13,7 @@ def test_between_two_steps(trial: Trial) -> None:
     """An operator restarted between adding and removing multinode ends as one that was not."""
     graph = trial.deploy(graphs.agg())
     trial.change(graph, add_multinode(WORKER))
-    trial.arranged()
+    trial.expect()
     trial.restart_operator()
     trial.change(graph, remove_multinode(WORKER))
     trial.expect()

@@ -55,8 +55,8 @@ def test_add_with_another_service(trial: Trial) -> None:
 def _illegal(body: dict[str, Any]) -> dict[str, Any]:
     spec = body["spec"]
     services = list(spec.get("services", {}).values()) or spec.get("components", [])
-    # The published schema says: replicas, an integer of at least 0.
-    services[0]["replicas"] = -1
+    # Every published schema says: replicas, an integer. That it is at least 0 the oldest does not.
+    services[0]["replicas"] = "one"
     return body
 
 

@@ -29,6 +29,7 @@ from conformance.rules.changes import EVIDENCE_KINDS, Act, Change, Part, content
 from conformance.rules.writes import log_of
 
 _NAME = CheckerName.FOREIGN
+_INVALID = 422
 _JUDGED = (Part.SPEC, Part.LABELS, Part.ANNOTATIONS, Part.OWNERS, Part.FINALIZERS)
 
 
@@ -90,6 +91,28 @@ def _foreign(history: History, foreign: Foreign, last: Moment) -> Iterator[Findi
         if writer is Layer.SUITE:
             continue
         yield _touched(history, change, writer)
+    yield from _tried(history, life.first, foreign, last)
+
+
+def _tried(history: History, obj: Obj, foreign: Foreign, last: Moment) -> Iterator[Finding]:
+    """Writes that only the API's validation kept from changing the object, such as those of a
+    Deployment's selector. A conflict (409) is none of them: to ask and be told is a way to learn
+    whose it is (server-side apply)."""
+    tries = [w for w in log_of(history).tries(obj, foreign.at, last.at) if w.code == _INVALID]
+    if not tries:
+        return
+    times = f" {plural(len(tries), 'time')}" if len(tries) > 1 else ""
+    yield Finding(
+        checker=_NAME,
+        verdict=Verdict.VIOLATES,
+        subject=subject(obj),
+        message=f"The operator tried to {tries[0].verb} {named(obj)}{times}, which belongs to "
+        "somebody else and was there before; nothing but the API's validation (HTTP 422) kept it "
+        "as it was.",
+        first_at=tries[0].at,
+        last_at=tries[-1].at,
+        evidence={"requests": len(tries), "uid": obj.uid},
+    )
 
 
 def _harms(change: Change) -> bool:

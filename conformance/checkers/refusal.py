@@ -29,7 +29,7 @@ from conformance.checkers.promises import (
 from conformance.checkers.windows import doubts, moment_of, window
 from conformance.checkers.words import by, listing, named, plural, seconds, subject
 from conformance.history.history import History
-from conformance.history.records import Moment, Step
+from conformance.history.records import Moment, OperatorEventKind, Step
 from conformance.model.answers import names_change
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import PLATFORM_KINDS, Layer
@@ -169,11 +169,16 @@ def _moves(
     log = log_of(history)
     strangers = foreign_uids(history)
     moved: dict[Layer, list[Change]] = defaultdict(list)
+    starts = [e.at for e in history.operator_events if e.kind is OperatorEventKind.STARTED]
+    started = min([at for at in starts if at > step.sent_at], default=None)
     for change in log.changes(step.sent_at, end):
         if change.event.revision <= base or change.obj.uid in strangers:
             continue
         writer = log.writer(change)
         if change.obj.kind == "Event":
+            # An operator that was started meanwhile tells of all that it finds, once.
+            if started is not None and change.at > started:
+                continue
             if writer is Layer.OPERATOR and _said_after(change.obj, step.sent_at):
                 moved[writer].append(change)
         elif _counts(change, writer):

@@ -32,3 +32,7 @@ class Reading:
     def counted(self, start: float, end: float) -> list[CountedWrite]:
         """Writes that begin a hold anew, with `start` < time <= `end`."""
         return self._log.counted(start, end)
+
+    def too_many(self, start: float, end: float, *, allowed: int) -> float | None:
+        """When the operator last sent one request too many (WriteLog.too_many); None if never."""
+        return self._log.too_many(start, end, allowed=allowed)

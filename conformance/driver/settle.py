@@ -43,16 +43,21 @@ def settle(
     progress: Progress,
     what: Callable[[State], str],
     quiet: bool = False,
+    requests: int | None = None,
 ) -> Settled:
     """Look at the recorded state until it matches and has stayed so for `hold`, or the deadline.
 
     `look` returns what still does not match. With `quiet` every change but evidence begins the hold
-    anew, status and platform included: what is still on its way somewhere is at no rest. Raises
-    InfraError when the recorder died: nothing can be concluded then.
+    anew, status and platform included: what is still on its way somewhere is at no rest. More than
+    `requests` mutating requests of the operator in one hold, no-ops and refused ones included, begin
+    it anew after the last one too many: an operator that backs off from what it cannot do comes to
+    rest, one that does not is seen at the deadline. Raises InfraError when the recorder died:
+    nothing can be concluded then.
     """
     watch = _Watch(
-        reading=reading, look=look, since=since, deadline=deadline, hold=hold, quiet=quiet
-    )
+        reading=reading, look=look, since=since, deadline=deadline, hold=hold, quiet=quiet,
+        requests=requests,
+    )  # fmt: skip
 
     def attempt() -> Settled | None:
         result = watch.step()
@@ -84,6 +89,7 @@ class _Watch:
         deadline: float,
         hold: float,
         quiet: bool,
+        requests: int | None = None,
     ) -> None:
         self._reading = reading
         self._look = look
@@ -91,6 +97,7 @@ class _Watch:
         self._deadline = deadline
         self._hold = hold
         self._quiet = quiet
+        self._requests = requests
         self._problems: tuple[Mismatch, ...] | None = None
         self.steady_since: float | None = None
 
@@ -113,11 +120,20 @@ class _Watch:
                 moves += [event.at for event in events if event.obj.kind not in EVIDENCE_KINDS]
             self.steady_since = max([self.steady_since, *moves])
         if self.steady_since is not None and now - self.steady_since >= self._hold:
-            return self._settled(MomentEnd.HELD)
+            busy = self._busy(now)
+            if busy is None:
+                return self._settled(MomentEnd.HELD)
+            self.steady_since = busy
         begun = self.steady_since is not None and self.steady_since <= self._since + self._deadline
         if now > self._since + self._deadline and not begun:
             return self._settled(MomentEnd.DEADLINE)
         return None
+
+    def _busy(self, now: float) -> float | None:
+        """When the operator last sent a request too many for a hold that ends now."""
+        if self._requests is None:
+            return None
+        return self._reading.too_many(now - self._hold, now, allowed=self._requests)
 
     def _settled(self, end: MomentEnd) -> Settled:
         return Settled(

@@ -7,61 +7,37 @@ hands the history to the checkers.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from conformance.driver.finding import child_of, component_of
 from conformance.driver.fresh import FreshStates
+from conformance.driver.moments import CaseOver, Moments
+from conformance.driver.notebook import Notebook
 from conformance.driver.progress import Progress
 from conformance.driver.reading import Reading
-from conformance.driver.requests import Sent, path_of, send, send_transition
+from conformance.driver.requests import path_of, send, send_transition
 from conformance.driver.session import OperatorControl, Session
-from conformance.driver.settle import settle
 from conformance.history.history import History
 from conformance.history.records import (
     Expect,
     Foreign,
     Header,
-    Moment,
-    MomentEnd,
     OperatorEvent,
     Step,
-    Tables,
 )
-from conformance.kube import FIELD_MANAGER, Api, Resource, raise_for
-from conformance.model.answers import AnswerClass, classify
+from conformance.kube import FIELD_MANAGER, Api, raise_for
 from conformance.model.doors import Door, Method
 from conformance.model.errors import InfraError
-from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP, ApiVersion, Graph, Service
-from conformance.model.kinds import LWS, LWS_GROUP, POD_GROUP, POD_GROUP_GROUP
+from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, ApiVersion, Graph, Service
 from conformance.model.manifest import component_manifest, manifest
-from conformance.model.ownership import attribute
 from conformance.model.state import Obj, State
 from conformance.model.transition import ChangeKind, Transition
 from conformance.record.journal import Journal
 from conformance.record.tail import Tail
-from conformance.record.verify import verify
-from conformance.rules.base import Mismatch, Sight, Wanted
-from conformance.rules.match import blocked_mismatches, mismatches, progress, unobserved
-
-# What a person who reads a bug report about this asks for first: kind → group.
-TABLE_KINDS = {
-    GRAPH_KIND: GROUP,
-    COMPONENT_KIND: GROUP,
-    "Deployment": "apps",
-    LWS: LWS_GROUP,
-    POD_GROUP: POD_GROUP_GROUP,
-    "Service": "",
-    "Pod": "",
-}
-VERIFIED_KINDS = {**TABLE_KINDS, "StatefulSet": "apps", "ReplicaSet": "apps"}
-
-
-class CaseOver(Exception):  # noqa: N818 - no error: the case simply ends
-    """The case cannot usefully go on: a verdict moment was not held. Judging says what that means."""
 
 
 class Trial:
@@ -87,17 +63,16 @@ class Trial:
         self.bounds = session.bounds
         self.namespace = header.namespace
         self._api = api
-        self._tail = tail
         self._reading = Reading(tail, header)
         self._header = header
-        self._progress = progress_line
         self._fresh = fresh
-        self._journal = journal
+        self._notebook = Notebook(journal, namespace=header.namespace)
+        self._moments = Moments(
+            session=session, api=api, reading=self._reading, namespace=header.namespace,
+            notebook=self._notebook, progress_line=progress_line,
+        )  # fmt: skip
         self._graphs: dict[str, Graph] = {}
         self._components: dict[str, Graph] = {}
-        self._pending: list[Step] = []
-        self._moments = 0
-        self._refused: set[str] = set()
 
     @property
     def case(self) -> str:
@@ -156,7 +131,7 @@ class Trial:
         else:
             path = path_of(GRAPH_KIND, door.version, self.namespace)
             sent = send(self._api, "POST", path, body=body, params={"fieldManager": FIELD_MANAGER})
-        step = self._note(
+        step = self._notebook.sent(
             sent, name=f"deploy {graph.name}", kinds=(ChangeKind.DEPLOY,), target=graph.name,
             target_kind=GRAPH_KIND, judged=judged, door=str(door), expect=expect,
             before=None, after=marked, services=tuple(s.name for s in graph.services),
@@ -185,11 +160,16 @@ class Trial:
         before = self._graphs[graph.name]
         after = transition.apply(before)
         if transition.moves_generation and after == before and transition.raw is None:
-            return self._moot(graph, transition, door=door, before=before)
+            return self._notebook.unsent(
+                transition.name, transition.kinds, target=graph.name, target_kind=GRAPH_KIND,
+                door=str(door), expect=Expect.PROMISE, moves_generation=True, before=before,
+                after=before, services=transition.services,
+                answer={"moot": "an earlier refusal left the graph as this step asks"},
+            )  # fmt: skip
         sent = send_transition(
             self._api, transition, before=before, door=door, namespace=self.namespace
         )
-        step = self._note(
+        step = self._notebook.sent(
             sent, name=transition.name, kinds=transition.kinds, target=graph.name,
             target_kind=GRAPH_KIND, judged=True, door=str(door), expect=expect,
             before=before, after=after, services=transition.services,
@@ -197,15 +177,13 @@ class Trial:
         )  # fmt: skip
         if step.accepted:
             self._graphs[graph.name] = after
-        elif classify(step.code, step.answer) is AnswerClass.REFUSED:
-            self._refused.add(graph.name)
         return step
 
     def delete(self, graph: Graph, *, propagation: str = "Background") -> Step:
         """Delete a graph in the background or the foreground."""
         path = path_of(GRAPH_KIND, self.version, self.namespace, graph.name)
         sent = send(self._api, "DELETE", path, params={"propagationPolicy": propagation})
-        step = self._note(
+        step = self._notebook.sent(
             sent, name=f"delete {graph.name}", kinds=(ChangeKind.DELETE,), target=graph.name,
             target_kind=GRAPH_KIND, judged=True, door=f"delete-{self.version}", expect=None,
             before=self._graphs[graph.name], after=None, moves_generation=False,
@@ -235,7 +213,7 @@ class Trial:
         path = path_of(COMPONENT_KIND, self.version, self.namespace)
         sent = send(self._api, "POST", path, body=body, params={"fieldManager": FIELD_MANAGER})
         component = Graph(name=name, services=(service,))
-        step = self._note(
+        step = self._notebook.sent(
             sent, name=f"deploy {name}", kinds=(ChangeKind.DEPLOY,), target=name,
             target_kind=COMPONENT_KIND, judged=False, door=str(self.door), expect=Expect.RECONCILE,
             before=None, after=component, services=(service.name,), component=True,
@@ -256,7 +234,11 @@ class Trial:
         """Set or take `multinode` on a component: of a graph (an edit of the operator's own object),
         or a bare one (a user's object, whose spec then counts)."""
         bare = owner.name in self._components
-        name = owner.name if bare else self._component_of(owner, transition.services[0]).name
+        name = (
+            owner.name
+            if bare
+            else component_of(self.state(), owner.name, transition.services[0], self.profile).name
+        )
         before = self._components[name] if bare else self._graphs[owner.name]
         after = transition.apply(before) if bare else before
         multinode = None if node_count is None else {"nodeCount": node_count}
@@ -269,7 +251,7 @@ class Trial:
             generation_before=int(metadata.get("generation", 0)),
             revision_before=int(metadata.get("resourceVersion", 0)),
         )  # fmt: skip
-        step = self._note(
+        step = self._notebook.sent(
             sent, name=f"component {transition.name}", kinds=transition.kinds, target=name,
             target_kind=COMPONENT_KIND, judged=True, door=f"component-{self.door}", expect=None,
             before=before, after=after, services=transition.services, component=True, race=race,
@@ -287,17 +269,6 @@ class Trial:
             content_type="application/merge-patch+json", params={"fieldManager": FIELD_MANAGER},
         )  # fmt: skip
 
-    def _component_of(self, graph: Graph, service: str) -> Obj:
-        state = self.state()
-        for component in state.of_kind(COMPONENT_KIND):
-            found = attribute(state, component, self.profile)
-            if found.graph == graph.name and found.service.lower() == service.lower():
-                return component
-        raise InfraError(
-            f"graph {self.namespace}/{graph.name} has no component for service {service}; the "
-            "profile's `labels.service` may not be the label that the operator sets"
-        )
-
     # Others' objects ----------------------------------------------------------------------------
 
     def place_foreign(self, body: Mapping[str, Any]) -> Foreign:
@@ -309,22 +280,14 @@ class Trial:
         foreign = Foreign(
             uid=obj.uid, kind=obj.kind, namespace=obj.namespace, name=obj.name, at=time.time()
         )
-        self._journal.append(foreign)
+        self._notebook.append(foreign)
         return foreign
 
     def learn(self, graph: Graph, kind: str, service: str) -> Obj:
         """The child of that kind which this operator makes for a service of the graph, learnt from
         a throw-away deploy of the same graph. Raises InfraError if it makes none."""
         fresh = self._fresh.get(graph, self.profile.graph_annotations)
-        state = State(Obj(raw) for raw in fresh.objects)
-        for obj in state.of_kind(kind):
-            found = attribute(state, obj, self.profile)
-            if found.service.lower() == service.lower() and obj.controller:
-                return obj
-        raise InfraError(
-            f"a fresh deploy of {graph.name} has no {kind} for service {service}"
-            + (f": {fresh.problem}" if fresh.problem else "")
-        )
+        return child_of(fresh, kind, service, self.profile)
 
     # The operator itself ------------------------------------------------------------------------
 
@@ -353,15 +316,9 @@ class Trial:
         return self.session.control
 
     def _operator_step(self, name: str) -> None:
-        now = time.time()
-        self._add_step(
-            Step(
-                name=self._unique(name), kinds=(ChangeKind.OPERATOR,), target=self.session.operator,
-                target_kind="Operator", namespace=self.namespace, judged=True,
-                expect=Expect.RECONCILE, door="", request={}, sent_at=now, answered_at=now, code=0,
-                moves_generation=False,
-            )
-        )  # fmt: skip
+        self._notebook.unsent(
+            name, (ChangeKind.OPERATOR,), target=self.session.operator, target_kind="Operator"
+        )
 
     # Verdict moments ----------------------------------------------------------------------------
 
@@ -370,112 +327,38 @@ class Trial:
 
         Raises CaseOver if the moment was not held, since what follows would build on sand.
         """
-        self._pending = [
-            dataclasses.replace(step, expect=what) if step.expect is Expect.PROMISE else step
-            for step in self._pending
-        ]
-        self.settle(judged=True, hold=self.bounds.hold, blocked=what is Expect.BLOCKED)
+        self._notebook.expect(what)
+        self._settle(judged=True, hold=self.bounds.hold, blocked=what is Expect.BLOCKED)
 
     def arranged(self) -> None:
         """Wait until everything sent so far is reached, as the baseline of what comes next."""
-        self.settle(judged=False, hold=self.bounds.arrange_hold)
+        self._settle(judged=False, hold=self.bounds.arrange_hold)
 
     def idle(self) -> None:
         """Do nothing for a hold window, and judge that nothing was done."""
-        now = time.time()
-        self._add_step(
-            Step(
-                name=self._unique("idle"), kinds=(ChangeKind.NO_OP,), target="", target_kind="",
-                namespace=self.namespace, judged=True, expect=Expect.RECONCILE, door="", request={},
-                sent_at=now, answered_at=now, code=0, moves_generation=False,
-            )
-        )  # fmt: skip
-        self.settle(judged=True, hold=self.bounds.hold)
+        self._notebook.unsent("idle", (ChangeKind.NO_OP,))
+        self._settle(judged=True, hold=self.bounds.hold)
 
-    def settle(self, *, judged: bool, hold: float, blocked: bool = False) -> Moment:
-        """Wait until what is wanted is reached and held, and journal the moment."""
-        graphs, components = tuple(self._graphs.values()), tuple(self._components.values())
-        others = (r.uid for r in self._journal.records if isinstance(r, Foreign))
-        wanted = Wanted(
-            namespace=self.namespace, graphs=graphs, components=components, profile=self.profile,
-            others=frozenset(others),
-        )  # fmt: skip
-
-        def look(state: State) -> list[Mismatch]:
-            sight = Sight(state=state, wanted=wanted)
-            if blocked:
-                return blocked_mismatches(sight)
-            return mismatches(sight) or unobserved(sight)
-
+    def _settle(self, *, judged: bool, hold: float, blocked: bool = False) -> None:
         if judged and not blocked:
             self._deploy_fresh_meanwhile()
-        deleting = any(ChangeKind.DELETE in step.kinds for step in self._pending)
-        deadline = self.bounds.deletion_deadline if deleting else self.bounds.deadline
-        since = max((step.answered_at for step in self._pending), default=time.time())
-        settled = settle(
-            self._reading, look=look, since=since, deadline=deadline, hold=hold,
-            poll=self.bounds.poll, progress=self._progress, quiet=blocked,
-            what=lambda state: progress(Sight(state=state, wanted=wanted)),
-        )  # fmt: skip
-        failed = settled.end is not MomentEnd.HELD
-        verified: dict[str, int] = {}
-        disagreed: dict[str, str] = {}
-        if judged or failed:
-            verified, disagreed = verify(
-                self._api, self._tail, self.namespace, self._verified_kinds(),
-                self.bounds.recorder_lag,
-            )  # fmt: skip
-        self._moments += 1
-        name = f"moment {self._moments}"
-        self._print_tables(name)
-        moment = Moment(
-            name=name, at=settled.ended_at, since=since, end=settled.end,
-            revision=max([self._tail.revision, *verified.values()]), graphs=graphs,
-            components=components, judged=judged or failed, reached_at=settled.reached_at,
-            hold=hold, deadline=deadline, blocked=blocked, verified=verified, disagreed=disagreed,
-            steps=tuple(step.name for step in self._pending),
-        )  # fmt: skip
-        for step in self._pending:
-            self._journal.append(step)
-        self._journal.append(moment)
-        self._pending = []
-        if failed:
-            raise CaseOver
-        return moment
-
-    def _verified_kinds(self) -> list[Resource]:
-        """Kinds that are listed even if nothing of them was ever seen here: a missed one would hide
-        the very object that this suite looks for."""
-        found = []
-        for kind, group in VERIFIED_KINDS.items():
-            with contextlib.suppress(InfraError):
-                found.append(self._api.resource_for(kind, group))
-        return found
-
-    def _print_tables(self, moment: str) -> None:
-        text = {}
-        for kind, group in TABLE_KINDS.items():
-            # A cluster may lack a kind (no gang scheduler, say); then there is no table of it.
-            with contextlib.suppress(InfraError):
-                table = self._api.table(self._api.resource_for(kind, group), self.namespace)
-                if table:
-                    text[kind] = table
-        self._journal.append(Tables(moment=moment, at=time.time(), text=text))
+        self._moments.settle(
+            self._graphs, self._components, judged=judged, hold=hold, blocked=blocked
+        )
 
     def compare_with_fresh(self) -> None:
         """Have a fresh deploy of each graph as it now is, to compare the reached state with. Not of
         one that was deployed and never changed, or whose target cannot be reached."""
-        moments = [record for record in self._journal.records if isinstance(record, Moment)]
+        moments = self._notebook.moments
         if moments and not moments[-1].blocked:
             for graph in self._changed():
-                self._journal.append(self._fresh.get(graph, {}))
+                self._notebook.append(self._fresh.get(graph, {}))
 
     def _changed(self) -> list[Graph]:
         """Graphs that a step changed, as they now are; of equal ones the first."""
-        steps = [*self._pending, *(r for r in self._journal.records if isinstance(r, Step))]
         changed = {
             step.target
-            for step in steps
+            for step in self._notebook.steps
             if step.accepted and step.moves_generation and ChangeKind.DEPLOY not in step.kinds
         }
         wanted: dict[str, Graph] = {}
@@ -492,15 +375,13 @@ class Trial:
     def finish(self, operator_events: list[OperatorEvent]) -> History:
         """The whole history, once the case is over."""
         with contextlib.suppress(InfraError):  # a dead recorder has left its gap mark in the tail
-            self._tail.catch_up(time.time())
-        return self._tail.history(
-            self._header, [*self._journal.records, *self._pending, *operator_events]
-        )
+            self._reading.tail.catch_up(time.time())
+        return self._reading.tail.history(self._header, [*self._notebook.records, *operator_events])
 
     def close(self) -> None:
         """Close files."""
-        self._tail.close()
-        self._journal.close()
+        self._reading.tail.close()
+        self._notebook.close()
 
     def clean_up(self) -> None:
         """Delete what the case made, without waiting."""
@@ -510,41 +391,3 @@ class Trial:
                 self._api.request("DELETE", path, params={"propagationPolicy": "Background"})
         if self.session.delete_namespaces:
             self._api.request("DELETE", f"/api/v1/namespaces/{self.namespace}")
-
-    # Journal ------------------------------------------------------------------------------------
-
-    def _note(self, sent: Sent, *, expect: Expect | None, name: str, **fields: Any) -> Step:
-        metadata = sent.metadata
-        step = Step(
-            name=self._unique(name), namespace=self.namespace,
-            expect=Expect.PROMISE if expect is None else expect,
-            request=sent.request, sent_at=sent.sent_at, answered_at=sent.answered_at,
-            code=sent.answer.code, answer=sent.summary,
-            generation_before=sent.generation_before, revision_before=sent.revision_before,
-            generation_after=int(metadata.get("generation", sent.generation_before)),
-            revision_after=int(metadata.get("resourceVersion", 0)), **fields,
-        )  # fmt: skip
-        return self._add_step(step)
-
-    def _moot(self, graph: Graph, transition: Transition, *, door: Door, before: Graph) -> Step:
-        now = time.time()
-        return self._add_step(
-            Step(
-                name=self._unique(transition.name), kinds=transition.kinds, target=graph.name,
-                target_kind=GRAPH_KIND, namespace=self.namespace, judged=True,
-                expect=Expect.PROMISE, door=str(door), request={}, sent_at=now, answered_at=now,
-                code=0, before=before, after=before, services=transition.services,
-                answer={"moot": "an earlier refusal left the graph as this step asks"},
-            )
-        )  # fmt: skip
-
-    def _add_step(self, step: Step) -> Step:
-        self._pending.append(step)
-        return step
-
-    def _unique(self, name: str) -> str:
-        taken = {step.name for step in self._pending}
-        taken |= {record.name for record in self._journal.records if isinstance(record, Step)}
-        if name not in taken:
-            return name
-        return next(f"{name} #{n}" for n in range(2, 1000) if f"{name} #{n}" not in taken)

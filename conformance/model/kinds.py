@@ -85,6 +85,7 @@ PLATFORM_KINDS: dict[str, str] = {
 OWNERLESS: tuple[tuple[str, str, str], ...] = (
     ("Event", "*", "evidence of others, expires by itself"),
     ("Endpoints", "*", "the Service owns it by its name, not by an ownerReference"),
+    ("IPAddress", "*", "the API server's record of a Service's cluster IP, which goes with it"),
     ("ConfigMap", "kube-root-ca.crt", "published into each namespace by the controller manager"),
     ("ServiceAccount", "default", "made in each namespace by the controller manager"),
     ("Lease", "*", "heartbeats; no workload object"),

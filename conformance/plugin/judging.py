@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from conformance.checkers.judge import judge
-from conformance.driver.trial import CaseOver, Trial
+from conformance.driver.moments import CaseOver
+from conformance.driver.trial import Trial
 from conformance.evidence.explain import explain
 from conformance.history import store
 from conformance.model.errors import InfraError, Violation

@@ -123,6 +123,24 @@ class WriteLog:
                 found.append(write)
         return found[::-1]
 
+    def too_many(self, start: float, end: float, *, allowed: int) -> float | None:
+        """The time (epoch seconds) of the newest request after which only `allowed` more follow
+        until `end`; None if there are no more than these since `start`."""
+        requests = sorted(write.at for write in self.requests(start, end))
+        return requests[-allowed - 1] if len(requests) > allowed else None
+
+    def tries(self, obj: Obj, start: float, end: float) -> list[Write]:
+        """The operator's requests to write or delete that object, refused ones included, received
+        with `start` < time <= `end`. Only the audit log has them."""
+        return [
+            write
+            for write in self._by_target.get((obj.namespace, obj.group, obj.name), ())
+            if start < write.received_at <= end
+            and write.verb != "create"
+            and same_kind(write.resource, obj.kind)
+            and layer_for(self._header, write.user) is Layer.OPERATOR
+        ]
+
     def counted(self, start: float, end: float) -> list[CountedWrite]:
         """The counted writes with `start` < time <= `end`, oldest first.
 

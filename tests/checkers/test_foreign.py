@@ -73,6 +73,23 @@ def test_an_object_of_others_changed_by_the_operator_violates(
     )
 
 
+@pytest.mark.parametrize(("code", "gates"), [(422, True), (409, False)])
+def test_a_write_that_only_validation_kept_from_an_object_of_others_violates(
+    code: int, gates: bool
+) -> None:
+    """Seen: a build updates whatever Deployment has its child's name; the selector, which may not
+    change, was all that saved one."""
+    h = with_foreign()
+    for _ in range(3):
+        h.wait(0.5)
+        h.write(live(h), "update", by=OPERATOR, code=code)
+    h.moment(AFTER)
+    found = gating(check(h.history()))
+    assert bool(found) is gates
+    if gates:
+        assert "tried to update Service agg-worker-d 3 times" in found[0].message
+
+
 def test_an_object_of_others_deleted_by_the_operator_violates() -> None:
     h = with_foreign()
     h.delete(live(h), by=OPERATOR)

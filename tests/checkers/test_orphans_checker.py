@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from conformance.checkers import orphans
 from conformance.history.records import MomentEnd
 from conformance.model.profile import Keeper
@@ -147,6 +149,23 @@ def test_cluster_scoped_object_that_names_the_case_is_left_over() -> None:
     assert [(f.subject, f.verdict) for f in found(h)] == [
         ("ClusterRoleBinding/case-1-agg", Verdict.VIOLATES)
     ]
+
+
+@pytest.mark.parametrize(("kind", "left"), [("IPAddress", False), ("ServiceCIDR", True)])
+def test_the_api_servers_record_of_a_services_address_is_not_left_over(
+    kind: str, left: bool
+) -> None:
+    """Seen: a Service made again until the deadline had its IPAddress, which names its namespace."""
+    h = HistoryBuilder()
+    h.deployed(SINGLE)
+    parent = {"resource": "services", "namespace": "case-1", "name": "agg-worker"}
+    address = made(kind, "10.96.0.9", namespace=None, spec={"parentRef": parent})
+    h.create(address, by=STRANGER)
+    h.step(deletion(SINGLE), SINGLE)
+    h.become([])
+    h.wait(50)
+    h.moment()
+    assert [f.verdict for f in found(h)] == ([Verdict.UNKNOWN] if left else [])
 
 
 def test_secret_in_the_operators_namespace_that_names_the_case_is_left_over() -> None:

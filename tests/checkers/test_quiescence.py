@@ -9,7 +9,7 @@ import pytest
 
 from conformance.checkers.quiescence import check
 from conformance.history.history import History
-from conformance.history.records import MomentEnd, Write
+from conformance.history.records import MomentEnd, OperatorEventKind, Write
 from conformance.model.transition import add_multinode, annotate, no_op
 from conformance.model.verdict import Verdict
 from tests.builders import (
@@ -178,6 +178,37 @@ def test_events_that_are_sent_late_are_no_requests_at_rest() -> None:
     h.now = start
     h.moment(AFTER)
     assert gating(check(h.history())) == []
+
+
+@pytest.mark.parametrize("ago", [0.0, 4.0])
+@pytest.mark.parametrize(("pause", "storm"), [(0.05, False), (0.3, True)])
+def test_the_first_pass_of_an_operator_that_just_started_is_no_storm(
+    pause: float, storm: bool, ago: float
+) -> None:
+    """Seen: a build whose /readyz said ok 0.3 s before it looked at anything emitted 18 Events in
+    0.5 s then, and wrote nothing. One that goes on beyond the pass is at no rest."""
+    h = toggled()
+    h.operator(OperatorEventKind.STARTED)
+    h.wait(ago)
+    start = h.now
+    h.wait(0.3)
+    for number in range(15):
+        h.wait(pause)
+        event = made("Event", f"agg.{number}", uid=f"event-{number}")
+        event |= {"reason": "Synced", "involvedObject": {"kind": "Service", "name": "agg-worker"}}
+        h.create(event, by=OPERATOR)
+        h.write(h.live("DynamoComponentDeployment", "agg-worker"), "update", by=OPERATOR)
+    h.now = start
+    h.moment(AFTER)
+    messages = [finding.message for finding in gating(check(h.history()))]
+    assert any("mutating requests" in m for m in messages) is storm
+    assert any("emitted" in m for m in messages) is storm
+
+
+def test_a_change_in_the_first_pass_of_an_operator_counts() -> None:
+    h = toggled()
+    h.operator(OperatorEventKind.STARTED)
+    assert only(check(held_with(h, 0.4)), Verdict.VIOLATES).subject == "Service/agg-worker"
 
 
 @pytest.mark.parametrize(("status", "expected"), [("True", True), ("False", False)])

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.checkers.refusal import check, promise_findings
 from conformance.history.history import History
-from conformance.history.records import Event, Expect
+from conformance.history.records import Event, Expect, OperatorEventKind
 from conformance.model.profile import Profile
 from conformance.model.transition import (
     ChangeKind,
@@ -137,6 +137,27 @@ def test_an_old_event_that_arrives_late_does_not_count() -> None:
     h.create(event, by=OPERATOR)
     h.moment(BEFORE)
     assert gating(check(h.history())) == []
+
+
+@pytest.mark.parametrize(("restarted", "gates"), [(True, False), (False, True)])
+def test_what_a_restarted_operator_tells_of_is_no_move(restarted: bool, gates: bool) -> None:
+    """Seen: killed and started again after a refusal, a build said of each child that it skips it."""
+    h = refused()
+    if restarted:
+        h.operator(OperatorEventKind.KILLED)
+        h.operator(OperatorEventKind.STARTED)
+    h.wait(0.5)
+    h.create(made("Event", "agg.1") | {"reason": "Skipped"}, by=OPERATOR)
+    h.moment(BEFORE)
+    assert bool(gating(check(h.history()))) is gates
+
+
+def test_what_a_restarted_operator_changes_after_a_refusal_is_a_move() -> None:
+    h = refused()
+    h.operator(OperatorEventKind.STARTED)
+    h.create(made("PodGroup", "agg-worker-0"), by=OPERATOR)
+    h.moment(BEFORE)
+    assert only(check(h.history()), Verdict.VIOLATES).subject == "PodGroup/agg-worker-0"
 
 
 def test_a_pod_that_the_platform_alone_replaced_is_unknown() -> None:

@@ -159,6 +159,18 @@ def test_unknown_condition_at_rest_violates() -> None:
     assert [finding.subject for finding in found(h)] == ["DynamoComponentDeployment/agg-worker"]
 
 
+@pytest.mark.parametrize("judged", [False, True])
+def test_a_condition_still_unknown_at_an_arrangement_is_not_judged(judged: bool) -> None:
+    """Seen: at zero replicas an arrangement was over before the operator had written its status."""
+    h = HistoryBuilder()
+    h.deployed(SINGLE)
+    part = find(settled(SINGLE), "DynamoComponentDeployment", "agg-worker")
+    unsure = edited(part, "status", "conditions", to=[condition("DynamoComponentReady", "Unknown")])
+    h.update(unsure, status=True)
+    h.moment(SINGLE, judged=judged, hold=1.5)
+    assert bool(found(h)) is judged
+
+
 def test_bare_component_that_says_available_without_pods_is_a_lie() -> None:
     service = MULTI.services[1]
     wanted = Graph(name="bare", services=(service,))

@@ -35,6 +35,8 @@ class World:
         """Stretches (from, to) in which the state does not match."""
         self.events: list[Event] = []
         self.writes: list[float] = []
+        self.requests: list[float] = []
+        """When the operator sent a request, of whatever effect."""
         self.dies_at = float("inf")
         self.looks = 0
         self._told = 0
@@ -80,6 +82,10 @@ class World:
             if event.at in self.writes and start < event.at <= end
         ]
 
+    def too_many(self, start: float, end: float, *, allowed: int) -> float | None:
+        sent = [at for at in self.requests if start < at <= end]
+        return sent[-allowed - 1] if len(sent) > allowed else None
+
     def look(self, _state: State) -> list[Mismatch]:
         self.looks += 1
         return [LWS_MISSING] if any(a <= self.now < b for a, b in self.wrong) else []
@@ -92,11 +98,14 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     return scripted
 
 
-def wait(world: World, *, quiet: bool = False, hold: float = HOLD) -> Settled:
+def wait(
+    world: World, *, quiet: bool = False, hold: float = HOLD, requests: int | None = None
+) -> Settled:
     """Step through the script until the wait ends."""
     watch = _Watch(
-        reading=world, look=world.look, since=SINCE, deadline=DEADLINE, hold=hold, quiet=quiet
-    )
+        reading=world, look=world.look, since=SINCE, deadline=DEADLINE, hold=hold, quiet=quiet,
+        requests=requests,
+    )  # fmt: skip
     while world.now < SINCE + 10 * DEADLINE:
         settled = watch.step()
         if settled is not None:
@@ -195,6 +204,24 @@ def test_evidence_is_no_change_even_in_quiet_mode(world: World) -> None:
     world.happens(SINCE + 4.6, "EndpointSlice")
     settled = wait(world, quiet=True)
     assert close(settled.ended_at, SINCE + HOLD)
+
+
+def test_an_operator_that_backs_off_comes_to_rest(world: World) -> None:
+    world.requests = [SINCE + tenth / 10 for tenth in range(1, 41)]
+    settled = wait(world, requests=5)
+    assert (settled.end, settled.reached_at) == (MomentEnd.HELD, SINCE + 3.5)  # five came after it
+    assert close(settled.ended_at, SINCE + 3.5 + HOLD)
+
+
+def test_requests_without_effect_do_not_matter_where_no_number_is_set(world: World) -> None:
+    world.requests = [SINCE + tenth / 10 for tenth in range(1, 600)]
+    assert close(wait(world).ended_at, SINCE + HOLD)
+
+
+def test_an_operator_that_never_stops_sending_is_at_no_rest(world: World) -> None:
+    world.requests = [SINCE + tenth / 10 for tenth in range(1, 600)]
+    settled = wait(world, requests=5)
+    assert settled.end is MomentEnd.DEADLINE
 
 
 def test_nothing_is_steady_before_the_answer_to_the_last_request(world: World) -> None:

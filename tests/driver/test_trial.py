@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from conformance.driver.fresh import FreshStates
+from conformance.driver.moments import CaseOver
 from conformance.driver.progress import Progress
 from conformance.driver.requests import send_transition
 from conformance.driver.session import Session
-from conformance.driver.trial import CaseOver, Trial
+from conformance.driver.trial import Trial
 from conformance.history.records import Header, MomentEnd, Step
 from conformance.kube import Api, Resource
 from conformance.model.bounds import Bounds
@@ -208,7 +209,7 @@ def test_a_moment_that_is_not_held_ends_the_case_and_is_journalled(
     deployed(fake, trial)
     alive(tmp_path / "record")
     with pytest.raises(CaseOver):
-        trial.settle(judged=True, hold=0.05)
+        trial.expect()
     (moment,) = trial.finish([]).moments
     assert (moment.end, moment.reached_at) == (MomentEnd.DEADLINE, None)
     assert moment.steps == (f"deploy {GRAPH.name}",)

@@ -57,13 +57,11 @@ def told(result: pytest.RunResult) -> list[str]:
 
 
 def usage_error(result: pytest.RunResult) -> str:
-    """The one sentence of a mistake in the command line: exit 4, no traceback, within a second."""
+    """The one sentence of a mistake in the command line: exit 4, no traceback."""
     lines = told(result)
     assert result.ret == pytest.ExitCode.USAGE_ERROR, result.outlines + lines
     assert len(lines) == 1, lines
     assert "Traceback" not in result.stdout.str() + lines[0]
-    # In this very process: the start of Python and the load of the machine are not ours.
-    assert result.duration < 2.0
     return lines[0].removeprefix("ERROR: ")
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from conformance.model.profile import Feature
 from conformance.plugin.marks import CaseMark, case, case_id, mark_of, title_of
-from tests.plugin.support import CASES, fake_run, log, profile
+from tests.plugin.support import CASES, ROOT, fake_run, log, profile
 
 pytest_plugins = ["pytester"]
 
@@ -13,8 +13,6 @@ PLAIN = ("-p", "no:cacheprovider")
 
 @pytest.fixture(autouse=True)
 def _here(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.plugin.support import ROOT
-
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makepyfile(test_mine=CASES)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,10 @@ def _here(pytester: pytest.Pytester) -> None:
 def mistake(pytester: pytest.Pytester, *options: str) -> str:
     """The sentence that these options are answered with; nothing was started or written."""
     before = set(pytester.path.rglob("*"))
+    began = time.process_time()
     sentence = usage_error(pytester.runpytest_inprocess(*options))
+    # Seconds of CPU: neither the start of Python nor the load of the machine is ours.
+    assert time.process_time() - began < 1.0
     new = {path for path in pytester.path.rglob("*") if "__pycache__" not in path.parts} - before
     assert new == set()
     return sentence

@@ -28,6 +28,7 @@ KNOWN = [
 @pytest.fixture(autouse=True)
 def _root_importable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # of these tests themselves
 
 
 def report(pytester: pytest.Pytester, name: str = "report") -> dict[str, object]:

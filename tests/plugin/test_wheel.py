@@ -12,6 +12,8 @@ import pytest
 
 from tests.plugin.support import ROOT
 
+pytestmark = pytest.mark.xdist_group("wheel")
+
 SHIPPED = "conformance/shipped"
 KINDS = {".py", ".yaml", ".j2", ".mod", ".sum"}
 
@@ -23,7 +25,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # A build tests whether caches stay out only where there are some.
     cache = ROOT / "operators" / "reference" / "__pycache__"
     cache.mkdir(exist_ok=True)
-    (cache / "probe.cpython-311.pyc").touch()
+    probe = cache / f"probe-{os.getpid()}.pyc"
+    probe.touch()
     command = [
         "pip", "wheel", "--quiet", "--no-index", "--no-deps", "--no-build-isolation",
         "--disable-pip-version-check", f"--wheel-dir={place}", str(ROOT),
@@ -31,7 +34,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     try:
         built = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True)
     finally:
-        (cache / "probe.cpython-311.pyc").unlink()
+        probe.unlink()
     assert built.returncode == 0, built.stderr
     (path,) = place.glob("*.whl")
     return path

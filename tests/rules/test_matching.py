@@ -455,6 +455,17 @@ def test_single_component_name_of_older_builds_resolves() -> None:
     assert checkers(swapped(settled(SINGLE), top), SINGLE) == {CheckerName.STATUS_TRUTH}
 
 
+@pytest.mark.parametrize(("says", "true"), [(3, True), (6, True), (2, False), (7, False)])
+def test_the_name_of_one_of_a_workload_a_replica_stands_for_all(says: int, true: bool) -> None:
+    """Seen: with an LWS a replica, builds name the first and count the groups of all."""
+    profile, graph = a_profile(layout=LwsLayout.PER_REPLICA), a_graph(node_count=2, replicas=3)
+    entry = {"componentKind": "LeaderWorkerSet", "componentName": "agg-worker-0", "replicas": says}
+    top = dgd(graph, profile=profile)
+    top["status"]["components"]["Worker"] = entry
+    texts = found(swapped(settled(graph, profile), top), graph, profile=profile)
+    assert (texts == []) is true
+
+
 def test_count_of_ready_pods_that_do_not_exist_is_said() -> None:
     top = dgd(SINGLE)
     top["status"]["components"]["Worker"]["readyReplicas"] = 2

@@ -9,6 +9,7 @@ import pytest
 from conformance.history.history import History
 from conformance.history.records import Event, Header, Write
 from conformance.model.kinds import Layer
+from conformance.model.state import Obj
 from conformance.rules.changes import Act, Part
 from conformance.rules.writes import WriteLog, counted_writes, log_of
 from tests.builders import (
@@ -223,3 +224,28 @@ def test_an_event_is_its_writers_through_either_group(group: str) -> None:
     log = log_of(h.history())
     assert [log.writer(change) for change in log.changes(start, h.now)] == [Layer.OPERATOR]
     assert counted_writes(h.history(), start, h.now) == []
+
+
+def test_requests_too_many_name_the_last_that_must_be_out_of_the_window() -> None:
+    """An operator that backs off is at rest once few enough requests are left to a hold."""
+    h = rested()
+    start, worker = h.now, h.live("Deployment", "agg-worker")
+    for pause in (0.1, 0.2, 0.4, 0.8, 1.6, 3.2):
+        h.wait(pause)
+        h.write(worker, "update", by=OPERATOR, code=422)
+    log = log_of(h.history())
+    times = [write.at for write in log.requests(start, h.now)]
+    assert log.too_many(start, h.now, allowed=2) == times[-3]
+    assert log.too_many(times[-3], h.now, allowed=2) is None
+    assert log.too_many(start, h.now, allowed=6) is None
+
+
+def test_tries_are_the_operators_requests_for_that_object_refused_ones_included() -> None:
+    h = rested()
+    start, worker = h.now, h.live("Deployment", "agg-worker")
+    for by, code in ((OPERATOR, 422), (PLATFORM, 200), (OPERATOR, 200)):
+        h.wait(0.1)
+        h.write(worker, "update", by=by, code=code)
+    h.write(h.live("Service", "agg-worker"), "update", by=OPERATOR)
+    tries = log_of(h.history()).tries(Obj(worker), start, h.now + 1)
+    assert [write.code for write in tries] == [422, 200]

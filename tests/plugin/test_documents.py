@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from pydantic import BaseModel
+
+from conformance.model.profile import (
+    Feature,
+    Multinode,
+    ProcessInstall,
+    Profile,
+    Promise,
+    Promises,
+    StatusNames,
+)
+from conformance.model.verdict import CheckerName
+from conformance.operator.profiles import PLACEHOLDERS
+from tests.plugin.support import ROOT
+
+GUIDE = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
+CODE = set(re.findall(r"[\w-]+", " ".join(re.findall(r"`([^`]+)`", GUIDE.replace("```", "")))))
+
+
+@pytest.mark.parametrize("model", [Profile, ProcessInstall, Multinode, Promises])
+def test_the_guide_tells_of_every_field_of_a_profile(model: type[BaseModel]) -> None:
+    assert set(model.model_fields) - CODE - {"identity", "kind", "install"} == set()
+
+
+def test_the_guide_tells_of_every_feature_promise_placeholder_and_checker() -> None:
+    features = {str(f) for f in Feature if f not in (Feature.V1ALPHA1, Feature.V1BETA1)}
+    assert features - CODE == set()
+    assert {str(promise) for promise in Promise} - CODE == set()
+    assert set(PLACEHOLDERS) - CODE == set()
+    rows = set(re.findall(r"^\| ([a-z-]+) \|", GUIDE, re.MULTILINE))
+    assert {str(name) for name in CheckerName if name is not CheckerName.VALIDITY} - rows == set()
+
+
+def test_the_guide_gives_the_defaults_of_the_model() -> None:
+    assert StatusNames().ready_condition == "Ready"
+    assert ProcessInstall(command=["true"]).namespace in GUIDE
+    assert str(Profile.model_fields["identity_user"].default) in CODE
+    for port in ProcessInstall(command=["true"]).ports:
+        assert port in CODE
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.name)
+def test_files_that_documents_name_are_there(path: object) -> None:
+    text = path.read_text(encoding="utf-8")  # type: ignore[attr-defined]
+    named = re.findall(r"`((?:conformance|docs|operators|tests|cases|fixtures)/[\w./-]+)`", text)
+    assert [name for name in named if not (ROOT / name).exists()] == []
