@@ -102,6 +102,8 @@ def _unexplained(look: Look) -> list[Finding]:
     rows = [
         dataclasses.replace(finding_of(look, row), verdict=Verdict.UNKNOWN)
         for row in look.mismatches
+        # What an arrangement does not wait for is judged at the moments that do.
+        if look.moment.judged or not row.soft
     ]
     if rows or look.held:
         return rows

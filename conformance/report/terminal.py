@@ -42,11 +42,14 @@ def waiting(what: str, elapsed: float, bound: float) -> str:
 def verdict_table(cases: Iterable[CaseResult], *, width: int = 100, color: bool = False) -> str:
     """Feature × outcome with counts, times and the verdict of each feature; a last line of totals.
 
+    Features that were left out as a whole are not shown: a run of one case is about that one.
     Outcomes that nothing ended as are left out; where a column each is too wide, they share one.
     Times are seconds from the start of a case to its judgement. Without `color` the text holds no
     escape sequence.
     """
-    listed = list(cases)
+    everything = list(cases)
+    chosen = {case.feature for case in everything if case.not_run is not NotRun.DESELECTED}
+    listed = [case for case in everything if case.feature in chosen]
     console = Console(
         file=io.StringIO(),
         width=width,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.checkers import status_truth
+from conformance.checkers.judge import judge
 from conformance.history.records import MomentEnd
 from conformance.model.graph import Graph
 from conformance.model.transition import add_multinode, remove_multinode, set_image
@@ -169,6 +170,8 @@ def test_a_condition_still_unknown_at_an_arrangement_is_not_judged(judged: bool)
     h.update(unsure, status=True)
     h.moment(SINGLE, judged=judged, hold=1.5)
     assert bool(found(h)) is judged
+    told = [f for f in judge(h.history()).findings if f.gates and "Unknown" in f.message]
+    assert bool(told) is judged
 
 
 def test_bare_component_that_says_available_without_pods_is_a_lie() -> None:
