@@ -16,14 +16,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: conformance test lint unit programs lock clean
+.PHONY: conformance test lint unit mutants programs lock clean
 
 conformance: $(STAMP) programs
 	$(BIN)/python -m pytest cases -n $(WORKERS) $(addprefix --operator=,$(OPERATOR)) \
 	  --cluster=$(CLUSTER) --results=$(RESULTS) --alluredir=$(RESULTS)/allure-results \
 	  --junit-xml=$(RESULTS)/junit.xml $(ARGS)
 
-test: $(STAMP) programs lint unit conformance
+test: $(STAMP) programs lint unit mutants conformance
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -31,8 +31,12 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Files stay whole, so that the tests of one share its control plane.
 unit: $(STAMP) programs
-	$(BIN)/python -m pytest tests -n 2 --dist=loadgroup $(ARGS)
+	$(BIN)/python -m pytest tests --ignore=tests/mutants -n 2 --dist=loadfile $(ARGS)
+
+mutants: $(STAMP) programs
+	$(BIN)/python -m pytest tests/mutants -n 2 $(ARGS)
 
 programs: $(STAMP)
 	@$(BIN)/python -m conformance.cluster.programs

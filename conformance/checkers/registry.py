@@ -27,9 +27,9 @@ RUN_CHECKERS: dict[CheckerName, CheckFunction] = {CheckerName.ORPHANS: leftovers
 """For the history of a whole run, in which no graph is wanted any more."""
 
 CHECKERS: dict[CheckerName, CheckFunction] = {
-    # First, since of all that follows a refusal it says best what is wrong.
-    CheckerName.REFUSAL: refusal.check,
     CheckerName.COEXISTENCE: coexistence.check,
+    # Early, since of all that may follow a refusal it says best what is wrong.
+    CheckerName.REFUSAL: refusal.check,
     CheckerName.ORPHANS: orphans.check,
     CheckerName.SIZE: size.check,
     CheckerName.SELECTORS: selectors.check,

@@ -32,7 +32,10 @@ def run(fault: FaultRow, results: Path) -> subprocess.CompletedProcess[str]:
 
 
 def timeless(sentence: str) -> str:
-    """Without what differs from run to run: durations, revisions, counts, names of pods."""
+    """Without what differs from run to run: durations, revisions, counts, names of pods, and what
+    of several true things was seen first."""
+    sentence = re.sub(r"(?<=was that so: )[^;]+", "WHY", sentence)
+    sentence = re.sub(r"\bpatch \S+(?=\.)", "patch TARGET", sentence)
     sentence = re.sub(r"(?<=-)[a-z0-9]{8,10}-[a-z0-9]{5}\b", "HASH", sentence)
     sentence = re.sub(r"\b[a-z0-9]+\.[0-9a-f]{16}\b", "EVENT", sentence)
     return re.sub(r"(?<![\w-])\d+(\.\d+)?(?![\w-])", "N", sentence)
