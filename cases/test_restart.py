@@ -20,19 +20,13 @@ def test_between_two_steps(trial: Trial) -> None:
 
 
 @case(feature="restart", needs=NEEDS, disruptive=True)
-def test_killed_right_after_add(trial: Trial) -> None:
-    """An operator killed right after multinode was added finishes the work when it is back."""
-    graph = trial.deploy(graphs.agg())
-    trial.change(graph, add_multinode(WORKER))
-    trial.restart_operator(kill=True)
-    trial.expect()
-
-
-@case(feature="restart", needs=NEEDS, disruptive=True)
-def test_killed_right_after_remove(trial: Trial) -> None:
-    """An operator killed right after multinode was removed finishes the work when it is back."""
-    graph = trial.deploy(graphs.agg_multinode())
-    trial.change(graph, remove_multinode(WORKER))
+def test_killed_right_after_the_change(trial: Trial) -> None:
+    """An operator killed right after multinode was added to one graph and removed from another
+    finishes both when it is back."""
+    gains = trial.deploy(graphs.agg(), wait=False)
+    loses = trial.deploy(graphs.agg_multinode().replace(name="vllm-agg-multinode"))
+    trial.change(gains, add_multinode(WORKER))
+    trial.change(loses, remove_multinode(WORKER))
     trial.restart_operator(kill=True)
     trial.expect()
 

@@ -14,6 +14,7 @@ from conformance.plugin.run_options import RunOptions
 
 OPERATOR_ARGUMENT = "operator_name"
 _SHORT_PER_LONG = 3
+_ENOUGH_WORKERS = 4
 
 
 def parametrize(metafunc: pytest.Metafunc, options: RunOptions) -> None:
@@ -29,19 +30,27 @@ def operator_of(item: pytest.Item) -> str:
     return str(callspec.params[OPERATOR_ARGUMENT])
 
 
-def order(items: list[pytest.Item], options: RunOptions) -> None:
+def order(items: list[pytest.Item], options: RunOptions, *, workers: int = 1) -> None:
     """Operator by operator, and for each the disruptive cases last. Long ones come early, so that
-    nobody waits for them at the end, but among others: many graphs at once would starve each other."""
+    nobody waits for them at the end, but among others: many graphs at once would starve each other.
+
+    Where the disruptive cases need not wait for the shared control plane to end, and one worker of
+    several is theirs, they start a round early: one after the other they take longer than the rest.
+    """
     cases = [(item, mark) for item in items if (mark := mark_of(item)) is not None]
     ordered = [item for item in items if mark_of(item) is None]
     for loaded in options.operators:
         own = [(item, mark) for item, mark in cases if operator_of(item) == loaded.name]
         long = [item for item, mark in own if mark.long and not mark.disruptive]
         short = [item for item, mark in own if not mark.long and not mark.disruptive]
+        shared: list[pytest.Item] = []
         while long or short:
-            ordered += long[:1] + short[:_SHORT_PER_LONG]
+            shared += long[:1] + short[:_SHORT_PER_LONG]
             del long[:1], short[:_SHORT_PER_LONG]
-        ordered += [item for item, mark in own if mark.disruptive]
+        alone = loaded.profile.install.fixed_ports or workers < _ENOUGH_WORKERS
+        last = len(shared) if alone else max(0, len(shared) - workers)
+        disruptive = [item for item, mark in own if mark.disruptive]
+        ordered += [*shared[:last], *disruptive, *shared[last:]]
     items[:] = ordered
 
 

@@ -93,7 +93,8 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Order the cases."""
-    collection.order(items, config.stash[OPTIONS])
+    given = getattr(config, "workerinput", {})
+    collection.order(items, config.stash[OPTIONS], workers=int(given.get("workercount", 1)))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
