@@ -1,15 +1,12 @@
-"""Which cluster a run gets, and what the rest of the suite may expect of it."""
+"""Which cluster a run gets."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, Self
 
 from conformance.cluster.embedded import EmbeddedPlane
 from conformance.cluster.programs import Programs, ensure
-from conformance.cluster.supervise import Process
 from conformance.model.errors import UsageError
 
 DEFAULT_NODES = 4
@@ -23,46 +20,6 @@ class ClusterKind(enum.StrEnum):
     EMBEDDED = "embedded"
     KIND = "kind"
     KUBECONFIG = "kubeconfig"
-
-
-class Plane(Protocol):
-    """A control plane as the rest of the suite holds it. `EmbeddedPlane` is the one there is, and
-    tells what each part means."""
-
-    @property
-    def kubeconfig(self) -> Path:
-        """Kubeconfig of the suite."""
-
-    @property
-    def audit_log(self) -> Path:
-        """JSON lines, one for each write that was answered."""
-
-    @property
-    def logs(self) -> Mapping[str, Path]:
-        """Log file of each process, by name."""
-
-    def start(self) -> Self:
-        """Start everything; raises InfraError with nothing left running."""
-
-    def stop(self) -> None:
-        """End everything; may be called again."""
-
-    def describe(self) -> dict[str, Any]:
-        """What another process needs to attach."""
-
-    def failure(self) -> str | None:
-        """One sentence if a part of it has died."""
-
-    def spawn(
-        self,
-        name: str,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str] | None = None,
-        cwd: Path | None = None,
-        files: Mapping[str, bytes] | None = None,
-    ) -> Process:
-        """Start a process that ends with the plane."""
 
 
 def choose(
