@@ -20,26 +20,19 @@ from conformance.model.profile import Feature
 from conformance.record.layout import CLUSTER, RECORDER, LineReader, live_file
 from conformance.report.build import case_result, history_file
 from conformance.report.collect import history_path, write_case
-from conformance.report.model import CaseResult
 
 CASE = "run/nothing_left_elsewhere"
-FEATURE = "whole run"
 TITLE = "Outside the cases' namespaces the operator leaves nothing but keepers."
 # A hundred graphs at once need some 20 s on two cores; one that is stuck must not hold up the end.
 _GONE_SECONDS = 60.0
 _SETTLE_SECONDS = 1.0
 
 
-def place(operator: str) -> CaseResult:
-    """Its place in the report, so that a judgement that never came is not forgotten."""
-    return CaseResult(id=CASE, feature=FEATURE, title=TITLE, operator=operator)
-
-
 def judge_run(session: Session, *, started_at: float) -> None:
     """Record and judge the end of a run; the result stands beside those of the cases."""
     began = time.time()
     header = Header(
-        case=CASE, feature=FEATURE, title=TITLE, operator=session.operator, namespace="",
+        case=CASE, feature="whole run", title=TITLE, operator=session.operator, namespace="",
         profile=session.profile.model_dump(mode="json"), bounds=session.bounds.to_json(),
         versions=dict(session.versions), scope=Scope.RUN, users=session.users,
         started_at=started_at,

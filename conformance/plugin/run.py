@@ -13,7 +13,7 @@ from filelock import FileLock
 
 from conformance.cluster.programs import ensure
 from conformance.model.errors import ConformanceError, UsageError, Violation
-from conformance.plugin import collection, leftovers, run_options, summary
+from conformance.plugin import collection, run_options, summary
 from conformance.plugin.director import Director
 from conformance.plugin.judging import run_case
 from conformance.plugin.marks import mark_of
@@ -121,9 +121,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _know(config: pytest.Config, cases: list[CaseResult], groups: Mapping[str, str]) -> None:
-    """The controller learns which cases there are, and that each shared plane is judged at its end."""
-    shared = {case.operator for case in cases if case.not_run is None and case.node not in groups}
-    config.stash[_EXPECTED] = [*cases, *(leftovers.place(name) for name in sorted(shared))]
+    """The controller learns which cases there are."""
+    config.stash[_EXPECTED] = cases
     config.stash[_DIRECTOR].expect_cases(
         {
             case.node: (case.operator, case.node in groups)
