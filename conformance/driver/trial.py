@@ -164,7 +164,7 @@ class Trial:
                 transition.name, transition.kinds, target=graph.name, target_kind=GRAPH_KIND,
                 door=str(door), expect=Expect.PROMISE, moves_generation=True, before=before,
                 after=before, services=transition.services,
-                answer={"moot": "an earlier refusal left the graph as this step asks"},
+                answer={"moot": "the graph already is as this step asks"},
             )  # fmt: skip
         sent = send_transition(
             self._api, transition, before=before, door=door, namespace=self.namespace
