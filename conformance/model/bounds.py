@@ -28,9 +28,6 @@ class Bounds:
     """From the accepted delete until nothing but keepers is left. Foreground deletion of a real
     build took 9-13 s on a busy machine; nothing is called an orphan before this."""
 
-    blocked_hold: float = 5.0
-    """How long an unreachable target must stay truthful and bounded after it was first reported."""
-
     claim_window: float = 2.0
     """A status written by the operator must have been true at some revision this long before it:
     the operator reads from a cache that may lag."""
