@@ -6,38 +6,15 @@ Everything that differs between real builds is said here and nowhere in the code
 from __future__ import annotations
 
 import enum
-import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
+from conformance.model.errors import UsageError
 from conformance.model.graph import ApiVersion
+from conformance.model.installs import ClusterInstall, ProcessInstall
+from conformance.model.parts import Expression, Strict, Url
 from conformance.model.verdict import CheckerName
-
-
-class _Strict(BaseModel):
-    # The docstrings under the fields become the descriptions in the published JSON schema.
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-def _expression(text: str) -> str:
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise ValueError(f"not a regular expression: {error}") from error
-    return text
-
-
-def _url(text: str) -> str:
-    if text and not text.startswith(("http://", "https://")):
-        raise ValueError("not a URL that starts with http:// or https://")
-    return text
-
-
-Expression = Annotated[str, AfterValidator(_expression)]
-Url = Annotated[str, AfterValidator(_url)]
-PortName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
-DnsLabel = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
 
 
 class Promise(enum.StrEnum):
@@ -80,7 +57,7 @@ class Feature(enum.StrEnum):
     """The suite can stop, kill and start the operator."""
 
 
-class Identity(_Strict):
+class Identity(Strict):
     """Who is under test, for the report."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$", max_length=40)]
@@ -90,84 +67,7 @@ class Identity(_Strict):
     version: str = ""
 
 
-class FileTemplate(_Strict):
-    """A file written before the process starts; `path` and `content` are templates.
-
-    A path outside `{work_dir}` is seen by the process alone, through a mount namespace of its own
-    (needs root), so that nothing is ever written beside the run's own directory.
-    """
-
-    path: str
-    content: str
-
-
-class ProcessInstall(_Strict):
-    """The operator as a process beside the control plane.
-
-    Templates (`{name}`): kubeconfig, python, binary, profile_dir, root, work_dir, cert_dir,
-    namespace, etcd_url, ca_bundle, port_<name> for each of `ports` and `fixed_ports`. A literal
-    brace is doubled. The process also gets KUBECONFIG in its environment.
-    """
-
-    kind: Literal["process"] = "process"
-    command: Annotated[list[str], Field(min_length=1)]
-    """Program and arguments, templates. `{binary}` stands for --operator-binary, which is then
-    needed."""
-    env: dict[str, str] = {}
-    """Environment variables beside PATH, HOME, TMPDIR and KUBECONFIG; the values are templates."""
-    ports: list[PortName] = ["webhook", "health", "metrics"]
-    """Names of ports that are chosen free for each run. `webhook` is where admission and conversion
-    requests go."""
-    fixed_ports: dict[PortName, Annotated[int, Field(ge=1, le=65535)]] = {}
-    """Ports that the program does not let one choose: name → port. A second such run on the
-    machine is refused."""
-    cert_dir: str = "{work_dir}/certs"
-    """Directory in which the process looks for tls.crt, tls.key and ca.crt. One outside
-    `{work_dir}` is private to the process, as with `files`."""
-    certificate_secret: str = ""
-    """Name of a Secret in `namespace` that holds the same three files, for programs that want
-    one."""
-    files: list[FileTemplate] = []
-    """Files written before the process starts."""
-    namespace: DnsLabel = "dgd-operator-system"
-    """The operator's own namespace, made before everything else."""
-    prerequisites: list[str] = []
-    """Manifest files or directories applied before the operator starts, relative to the profile."""
-    crds: list[str] = []
-    """CRD files or directories, relative to the profile, or `{crds}` for --operator-crds."""
-    webhooks: list[str] = []
-    """Webhook configuration files, relative to the profile, with unmodified service references."""
-    ready: Annotated[str, AfterValidator(_url)] = ""
-    """URL, a template, that answers 200 once the operator is ready. Empty: ready when it runs."""
-    cluster_admin: bool = True
-    """True: the process runs as cluster admin, and the report says so."""
-    rbac: list[str] = []
-    """Manifests with the operator's own RBAC, bound to the user `identity_user`; with
-    `cluster_admin: false`."""
-    fault_argument: str = ""
-    """Argument that switches a known fault on, a template with `{fault}`; for operators that have
-    any."""
-
-    @property
-    def needs_binary(self) -> bool:
-        """True if the user must give the program (--operator-binary)."""
-        return any("{binary}" in argument for argument in self.command)
-
-    @property
-    def needs_crds(self) -> bool:
-        """True if the user must give the CRDs (--operator-crds)."""
-        return "{crds}" in self.crds
-
-    @model_validator(mode="after")
-    def _rbac_is_used(self) -> ProcessInstall:
-        if self.rbac and self.cluster_admin:
-            raise ValueError(
-                "rbac has no effect for a cluster admin; say `cluster_admin: false` too"
-            )
-        return self
-
-
-class Multinode(_Strict):
+class Multinode(Strict):
     """What a multinode service becomes."""
 
     kind: str = "LeaderWorkerSet"
@@ -177,7 +77,7 @@ class Multinode(_Strict):
     gang_min_path: list[str] = ["spec", "minMember"]
 
 
-class Promises(_Strict):
+class Promises(Strict):
     """Per kind of change: reconcile, refuse or either."""
 
     add_multinode: Promise = Promise.EITHER
@@ -194,14 +94,14 @@ class Promises(_Strict):
     """A topology edit of a component without a graph."""
 
 
-class Overlap(_Strict):
+class Overlap(Strict):
     """Whether old and new workload of one service may be there together before the deadline."""
 
     allowed: bool = True
     reason: str = "new before old keeps the service answering"
 
 
-class Rollout(_Strict):
+class Rollout(Strict):
     """A status that says a rollout is in progress, and how long it may excuse two generations."""
 
     path: Annotated[list[str], Field(min_length=1)]
@@ -211,7 +111,7 @@ class Rollout(_Strict):
     """Seconds that the rollout may last."""
 
 
-class LabelNames(_Strict):
+class LabelNames(Strict):
     """Labels by which the operator marks its children."""
 
     graph: str = "nvidia.com/dynamo-graph-deployment-name"
@@ -242,7 +142,7 @@ def _name_template(text: str) -> str:
     return text
 
 
-class ServiceRule(_Strict):
+class ServiceRule(Strict):
     """How one class of Service is recognised. The first rule that matches decides.
 
     `name` is a template over {component}, {graph}, {service} (lower case) with `*` as wildcard;
@@ -255,7 +155,7 @@ class ServiceRule(_Strict):
     reason: str = ""
 
 
-class Keeper(_Strict):
+class Keeper(Strict):
     """An object that may outlive a graph. `name` may have `*` as wildcard."""
 
     kind: str
@@ -263,7 +163,7 @@ class Keeper(_Strict):
     reason: str
 
 
-class Mask(_Strict):
+class Mask(Strict):
     """A field in which a transitioned and a fresh state may differ. `path` has `*` as wildcard."""
 
     kind: str = "*"
@@ -271,7 +171,7 @@ class Mask(_Strict):
     reason: str
 
 
-class FidelityException(_Strict):
+class FidelityException(Strict):
     """A field of the user's that the operator may change, and in which shape."""
 
     field: str
@@ -279,7 +179,7 @@ class FidelityException(_Strict):
     reason: str
 
 
-class StatusNames(_Strict):
+class StatusNames(Strict):
     """Where the graph's status says what."""
 
     ready_condition: str = "Ready"
@@ -287,7 +187,7 @@ class StatusNames(_Strict):
     """Keys of status under which a map service → state may stand."""
 
 
-class KnownFailure(_Strict):
+class KnownFailure(Strict):
     """A violation that is known and reported. Anything else still fails; an unexpected pass
     errs."""
 
@@ -301,7 +201,7 @@ class KnownFailure(_Strict):
     """Only for a case marked as a race."""
 
 
-class Profile(_Strict):
+class Profile(Strict):
     """Everything the suite knows about one operator."""
 
     identity: Identity
@@ -313,7 +213,12 @@ class Profile(_Strict):
         Feature.BARE_COMPONENT,
         Feature.RESTART,
     ]
-    install: ProcessInstall
+    install: ProcessInstall | None = None
+    """As a process beside a control plane of the suite's own (`--cluster=embedded`)."""
+    in_cluster: ClusterInstall | None = None
+    """As it ships, in pods (`--cluster=kind`, `--cluster=kubeconfig`)."""
+    faults: list[str] = []
+    """Names that `fault_argument` understands, for operators that can be broken on purpose."""
     identity_user: str = "dgd-operator"
     """User name under which the operator writes, as in the audit log."""
     multinode: Multinode = Multinode()
@@ -333,6 +238,32 @@ class Profile(_Strict):
     availability_on_toggle: bool = False
     """True: toggles and count changes, too, must never leave the service without a ready pod."""
     known_failures: list[KnownFailure] = []
+
+    @model_validator(mode="after")
+    def _can_be_installed(self) -> Profile:
+        if self.install is None and self.in_cluster is None:
+            raise ValueError("needs `install` (a process), `in_cluster` (pods), or both")
+        return self
+
+    @property
+    def process(self) -> ProcessInstall:
+        """The installation as a process. Raises UsageError if there is none."""
+        if self.install is None:
+            raise UsageError(
+                f"the profile of {self.identity.name} has no `install`, so it cannot run as a process: "
+                "use --cluster=kind or --cluster=kubeconfig, or add `install`"
+            )
+        return self.install
+
+    @property
+    def pods(self) -> ClusterInstall:
+        """The installation in pods. Raises UsageError if there is none."""
+        if self.in_cluster is None:
+            raise UsageError(
+                f"the profile of {self.identity.name} has no `in_cluster`, so it cannot run in a "
+                "cluster's pods: use --cluster=embedded, or add `in_cluster`"
+            )
+        return self.in_cluster
 
     @model_validator(mode="after")
     def _features_fit(self) -> Profile:

@@ -39,13 +39,17 @@ _LIMITS = {
 
 
 def complaint(error: ValidationError, model: type[BaseModel]) -> str:
-    """One sentence about the first error that pydantic found, and how many more there are."""
+    """A sentence, and a line, for each error that pydantic found."""
     details = error.errors(include_url=False)
     # A misspelled field usually also leaves a required one missing: the misspelling is the cause.
     details.sort(key=lambda detail: detail["type"] != "extra_forbidden")
-    first = _sentence(details[0], model)
-    more = len(details) - 1
-    return first if not more else f"{first} (and {more} more mistake{'s' if more > 1 else ''})"
+    misspelled = {
+        (*detail["loc"][:-1], _closest(detail["loc"], model))
+        for detail in details
+        if detail["type"] == "extra_forbidden"
+    }
+    told = [d for d in details if d["type"] != "missing" or tuple(d["loc"]) not in misspelled]
+    return "\n".join(_sentence(detail, model) for detail in told)
 
 
 def _sentence(detail: ErrorDetails, model: type[BaseModel]) -> str:
@@ -85,10 +89,17 @@ def _unknown_field(location: tuple[int | str, ...], model: type[BaseModel]) -> s
     owner = ".".join(str(part) for part in location[:-1])
     parent = _model_at(location[:-1], model)
     fields = sorted(parent.model_fields) if parent else []
-    close = difflib.get_close_matches(name, fields, n=1)
-    hint = f"did you mean `{close[0]}`?" if close else f"expected one of {', '.join(fields)}"
+    close = _closest(location, model)
+    hint = f"did you mean `{close}`?" if close else f"expected one of {', '.join(fields)}"
     where = f"`{owner}` has" if owner else "a profile has"
     return f"{where} no field `{name}`; {hint}"
+
+
+def _closest(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
+    """The field that was probably meant; empty if none is close."""
+    parent = _model_at(location[:-1], model)
+    fields = sorted(parent.model_fields) if parent else []
+    return next(iter(difflib.get_close_matches(str(location[-1]), fields, n=1)), "")
 
 
 def _described(location: tuple[int | str, ...], model: type[BaseModel]) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conformance.model.errors import UsageError
+from conformance.model.installs import ClusterInstall, Placement, ProcessInstall
 from conformance.operator.profiles import LoadedProfile
 
 
@@ -16,36 +18,77 @@ class Inputs:
 
     binary: Path | None = None
     crds: Path | None = None
+    image: str = ""
+    """Reference of the operator's image, for pods."""
+    chart: str = ""
+    """Directory, archive or `oci://` reference of its Helm chart."""
     faults: tuple[str, ...] = ()
 
 
-def check_inputs(loaded: LoadedProfile, inputs: Inputs) -> Inputs:
+def check_inputs(
+    loaded: LoadedProfile, inputs: Inputs, *, placement: Placement = Placement.PROCESS
+) -> Inputs:
     """The inputs with absolute paths. Raises UsageError, at once and without a cluster, if the
-    profile needs one that is missing, or one is given that it has no use for."""
-    name, settings = loaded.name, loaded.profile.install
-    binary, crds = inputs.binary, inputs.crds
-    if settings.needs_binary and binary is None:
-        raise UsageError(f"the operator {name} needs its program: give --operator-binary=PATH")
-    if settings.needs_crds and crds is None:
-        raise UsageError(f"the operator {name} needs its CRDs: give --operator-crds=DIR")
-    if binary is not None and not settings.needs_binary:
-        raise UsageError(
-            f"--operator-binary: the operator {name} has no {{binary}} in `install.command`"
-        )
-    if crds is not None and not settings.needs_crds:
-        raise UsageError(f"--operator-crds: the operator {name} has no {{crds}} in `install.crds`")
+    profile needs some that are missing (all of them told), or one is given that it has no use for."""
+    profile = loaded.profile
+    settings: ProcessInstall | ClusterInstall = (
+        profile.process if placement is Placement.PROCESS else profile.pods
+    )
+    _require(loaded.name, settings, inputs)
+    _refuse_unused(loaded.name, settings, inputs)
+    binary, crds, chart = inputs.binary, inputs.crds, Path(inputs.chart).expanduser()
     if binary is not None and not (binary.is_file() and os.access(binary, os.X_OK)):
         why = "is not executable" if binary.is_file() else "is not a file"
         raise UsageError(f"--operator-binary={binary} {why}; expected the operator's program")
     if crds is not None and not crds.exists():
         raise UsageError(f"--operator-crds={crds} does not exist; expected a directory with CRDs")
-    if inputs.faults and not settings.fault_argument:
-        raise UsageError(
-            f"--fault={inputs.faults[0]}: the operator {name} has no faults to switch on "
-            "(its profile has no `install.fault_argument`)"
-        )
-    return Inputs(
+    if inputs.faults:
+        _check_faults(loaded, settings, inputs.faults)
+    return replace(
+        inputs,
         binary=binary.resolve() if binary else None,
         crds=crds.resolve() if crds else None,
-        faults=inputs.faults,
+        chart=str(chart.resolve()) if inputs.chart and chart.exists() else inputs.chart,
     )
+
+
+def _require(name: str, settings: ProcessInstall | ClusterInstall, inputs: Inputs) -> None:
+    wanted = {
+        "its program: --operator-binary=PATH": settings.needs_binary and inputs.binary is None,
+        "its CRDs: --operator-crds=DIR": settings.needs_crds and inputs.crds is None,
+        "its image: --operator-image=REFERENCE": settings.needs_image and not inputs.image,
+        "its chart: --operator-chart=PATH|REFERENCE": settings.needs_chart and not inputs.chart,
+    }
+    missing = [what for what, lacks in wanted.items() if lacks]
+    if missing:
+        raise UsageError(f"the operator {name} needs {', and '.join(missing)}")
+
+
+def _refuse_unused(name: str, settings: ProcessInstall | ClusterInstall, inputs: Inputs) -> None:
+    def unused(option: str, reason: str) -> UsageError:
+        return UsageError(f"{option}: the operator {name} has no use for it ({reason})")
+
+    if inputs.binary is not None and not settings.needs_binary:
+        raise unused("--operator-binary", "no {binary} in `install.command`")
+    if inputs.crds is not None and not settings.needs_crds:
+        raise unused("--operator-crds", "no {crds} under `crds` of its installation")
+    if inputs.image and not settings.takes_image:
+        raise unused("--operator-image", "its installation names no `image`")
+    if inputs.chart and not settings.takes_chart:
+        raise unused("--operator-chart", "its installation is not by Helm")
+
+
+def _check_faults(
+    loaded: LoadedProfile, settings: ProcessInstall | ClusterInstall, faults: tuple[str, ...]
+) -> None:
+    if not settings.fault_argument:
+        raise UsageError(
+            f"--fault={faults[0]}: the operator {loaded.name} has no faults to switch on "
+            "(its profile has no `fault_argument`)"
+        )
+    known = loaded.profile.faults
+    for fault in faults:
+        if known and fault not in known:
+            close = difflib.get_close_matches(fault, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+            raise UsageError(f"--fault={fault} is no fault of the operator {loaded.name}; {hint}")

@@ -73,7 +73,7 @@ class Installation:
         self._plane = plane
         self._loaded = loaded
         self._profile = loaded.profile
-        self._install = loaded.profile.install
+        self._install = loaded.profile.process
         self._inputs = inputs
         self._bounds = bounds
         self._api = api

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,13 +70,18 @@ def known() -> list[str]:
 def load(name_or_path: str | Path) -> LoadedProfile:
     """The profile of that name, or in that file or directory.
 
-    Raises UsageError, one sentence, for an unknown name, a missing file, bad YAML, a bad field or a
-    placeholder that no installation fills in.
+    Raises UsageError, one sentence, for an unknown name, a missing file or bad YAML; a sentence and
+    a line for each bad field and each placeholder that no installation fills in.
     """
     path = _find(str(name_or_path))
     profile = parse(path.read_text(encoding="utf-8"), where=_shown(path))
-    _check_templates(profile, where=_shown(path))
-    _check_files(profile, path.parent, where=_shown(path))
+    where = _shown(path)
+    problems = [
+        *_check_templates(profile, where=where),
+        *_check_files(profile, path.parent, where=where),
+    ]
+    if problems:
+        raise UsageError("\n".join(problems))
     return LoadedProfile(profile=profile, path=path)
 
 
@@ -96,7 +101,8 @@ def parse(text: str, *, where: str) -> Profile:
     try:
         return Profile.model_validate(data)
     except ValidationError as error:
-        raise UsageError(f"{where}: {complaint(error, Profile)}") from error
+        lines = complaint(error, Profile).splitlines()
+        raise UsageError("\n".join(f"{where}: {line}" for line in lines)) from error
 
 
 def profile_schema() -> dict[str, Any]:
@@ -143,37 +149,51 @@ def _find(wanted: str) -> Path:
     )
 
 
-def _check_templates(profile: Profile, *, where: str) -> None:
+def _check_templates(profile: Profile, *, where: str) -> Iterator[str]:
     """Fill every template with stand-ins: a misspelled placeholder costs a second then, and not an
     installation."""
     install = profile.install
+    if install is None:
+        return
     names = {*PLACEHOLDERS, *(f"port_{name}" for name in (*install.ports, *install.fixed_ports))}
     values = dict.fromkeys(names, "")
-    templates = {
-        **{f"install.command.{index}": part for index, part in enumerate(install.command)},
-        **{f"install.env.{name}": value for name, value in install.env.items()},
-        "install.ready": install.ready,
-    }
-    for index, file in enumerate(install.files):
-        templates[f"install.files.{index}.path"] = file.path
-        templates[f"install.files.{index}.content"] = file.content
-    for field, template in templates.items():
-        fill(template, values, where=f"{where}: `{field}`")
     # The certificate directory is itself a placeholder of the others.
     without = {name: "" for name in names if name != "cert_dir"}
-    fill(install.cert_dir, without, where=f"{where}: `install.cert_dir`")
-    switch = {**values, "fault": ""}
-    fill(install.fault_argument, switch, where=f"{where}: `install.fault_argument`")
+    templates = [
+        *((f"command.{index}", part, values) for index, part in enumerate(install.command)),
+        *((f"env.{name}", value, values) for name, value in install.env.items()),
+        ("ready", install.ready, values),
+        ("cert_dir", install.cert_dir, without),
+        ("fault_argument", install.fault_argument, {**values, "fault": ""}),
+    ]
+    for index, file in enumerate(install.files):
+        templates += [
+            (f"files.{index}.path", file.path, values),
+            (f"files.{index}.content", file.content, values),
+        ]
+    for field, template, known in templates:
+        try:
+            fill(template, known, where=f"{where}: `install.{field}`")
+        except UsageError as error:
+            yield str(error)
 
 
-def _check_files(profile: Profile, directory: Path, *, where: str) -> None:
-    for field in ("prerequisites", "crds", "webhooks", "rbac"):
-        for entry in getattr(profile.install, field):
-            if entry != "{crds}" and not (directory / entry).exists():
-                raise UsageError(
-                    f"{where}: `install.{field}` lists {entry}, and there is no file or directory "
-                    f"{_shown(directory / entry)}"
-                )
+_PATHS = {
+    "install": ("prerequisites", "crds", "webhooks", "rbac"),
+    "in_cluster": ("prerequisites", "crds", "manifests"),
+}
+
+
+def _check_files(profile: Profile, directory: Path, *, where: str) -> Iterator[str]:
+    for part, fields in _PATHS.items():
+        install = getattr(profile, part)
+        for field in fields if install is not None else ():
+            for entry in getattr(install, field):
+                if entry != "{crds}" and not (directory / entry).exists():
+                    yield (
+                        f"{where}: `{part}.{field}` lists {entry}, and there is no file or directory "
+                        f"{_shown(directory / entry)}"
+                    )
 
 
 def _shown(path: Path) -> str:

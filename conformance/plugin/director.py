@@ -137,7 +137,7 @@ def open_own(options: RunOptions, operator: str) -> OpenPlane:
     """A plane of this process' own, for disruptive cases. Where the operator has fixed ports or paths
     it first waits until the shared one is closed."""
     loaded = options.operator(operator)
-    if loaded.profile.install.fixed_ports:
+    if loaded.profile.process.fixed_ports:
         closed = _state(options, operator, "closed")
         _await(closed.exists, f"the shared control plane of {operator} to be closed")
     plane = OpenPlane(loaded=loaded, options=options, name=f"{operator}-own")

@@ -110,7 +110,11 @@ def write_reports(
     }
     facts = {
         loaded.name: RunFacts(
-            profile=loaded.profile, bounds=run.bounds, versions=versions, options=options
+            profile=loaded.profile,
+            bounds=run.bounds,
+            versions=versions,
+            options=options,
+            admin=loaded.profile.install is not None and loaded.profile.install.cluster_admin,
         )
         for loaded in run.operators
     }

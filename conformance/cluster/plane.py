@@ -1,0 +1,56 @@
+"""What a run needs of a cluster, whichever kind that is: `ClusterPlane`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol, Self
+
+from conformance.model.kinds import Layer
+
+
+class ClusterPlane(Protocol):
+    """A cluster that this process opened for a run, and closes after it."""
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The suite's own identity. Its current context is the cluster; every part of the suite uses
+        this file and no other."""
+
+    @property
+    def audit_log(self) -> Path | None:
+        """JSON lines, one for each write that was answered; None where nobody can read them."""
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Program → version, of what runs."""
+
+    @property
+    def users(self) -> Mapping[str, Layer]:
+        """User name in the audit log → layer, of the suite and the platform's parts."""
+
+    @property
+    def throw_away(self) -> bool:
+        """True if all that is in it goes with it, so that nothing needs to be deleted."""
+
+    def failure(self) -> str | None:
+        """One sentence if a part of it was seen to have died, else None."""
+
+    def start(self) -> Self:
+        """Open it; returns once it can be worked with. Raises UsageError for what the user can mend,
+        InfraError otherwise; nothing is left behind then."""
+
+    def stop(self) -> None:
+        """Close it and leave nothing behind. May be called again, and before `start`."""
+
+
+class PodPlane(ClusterPlane, Protocol):
+    """A cluster with nodes that run the operator's pods."""
+
+    def load_image(self, image: str) -> None:
+        """Make an image of the local container engine known to all nodes. Raises UsageError where
+        that cannot be done: the user must push it to a registry then."""
+
+    def kinds_changed(self) -> None:
+        """To be called once new kinds are served: kube-controller-manager's garbage collector looks
+        for new kinds only every 30 s."""

@@ -1,0 +1,178 @@
+"""How an operator gets onto a cluster: the part of a profile that says so."""
+
+from __future__ import annotations
+
+import enum
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from conformance.model.parts import DnsLabel, PortName, Strict, url
+
+
+class Placement(enum.StrEnum):
+    """Where an operator runs."""
+
+    PROCESS = "process"
+    """Beside a control plane of the suite's own."""
+    PODS = "pods"
+    """In the cluster, as it ships."""
+
+
+class FileTemplate(Strict):
+    """A file written before the process starts; `path` and `content` are templates.
+
+    A path outside `{work_dir}` is seen by the process alone, through a mount namespace of its own
+    (needs root), so that nothing is ever written beside the run's own directory.
+    """
+
+    path: str
+    content: str
+
+
+class ProcessInstall(Strict):
+    """The operator as a process beside the control plane.
+
+    Templates (`{name}`): kubeconfig, python, binary, profile_dir, root, work_dir, cert_dir,
+    namespace, etcd_url, ca_bundle, port_<name> for each of `ports` and `fixed_ports`. A literal
+    brace is doubled. The process also gets KUBECONFIG in its environment.
+    """
+
+    kind: Literal["process"] = "process"
+    command: Annotated[list[str], Field(min_length=1)]
+    """Program and arguments, templates. `{binary}` stands for --operator-binary, which is then
+    needed."""
+    env: dict[str, str] = {}
+    """Environment variables beside PATH, HOME, TMPDIR and KUBECONFIG; the values are templates."""
+    ports: list[PortName] = ["webhook", "health", "metrics"]
+    """Names of ports that are chosen free for each run. `webhook` is where admission and conversion
+    requests go."""
+    fixed_ports: dict[PortName, Annotated[int, Field(ge=1, le=65535)]] = {}
+    """Ports that the program does not let one choose: name → port. A second such run on the
+    machine is refused."""
+    cert_dir: str = "{work_dir}/certs"
+    """Directory in which the process looks for tls.crt, tls.key and ca.crt. One outside
+    `{work_dir}` is private to the process, as with `files`."""
+    certificate_secret: str = ""
+    """Name of a Secret in `namespace` that holds the same three files, for programs that want
+    one."""
+    files: list[FileTemplate] = []
+    """Files written before the process starts."""
+    namespace: DnsLabel = "dgd-operator-system"
+    """The operator's own namespace, made before everything else."""
+    prerequisites: list[str] = []
+    """Manifest files or directories applied before the operator starts, relative to the profile."""
+    crds: list[str] = []
+    """CRD files or directories, relative to the profile, or `{crds}` for --operator-crds."""
+    webhooks: list[str] = []
+    """Webhook configuration files, relative to the profile, with unmodified service references."""
+    ready: Annotated[str, AfterValidator(url)] = ""
+    """URL, a template, that answers 200 once the operator is ready. Empty: ready when it runs."""
+    cluster_admin: bool = True
+    """True: the process runs as cluster admin, and the report says so."""
+    rbac: list[str] = []
+    """Manifests with the operator's own RBAC, bound to the user `identity_user`; with
+    `cluster_admin: false`."""
+    fault_argument: str = ""
+    """Argument that switches a known fault on, a template with `{fault}`; for operators that have
+    any."""
+
+    @property
+    def needs_binary(self) -> bool:
+        """True if the user must give the program (--operator-binary)."""
+        return any("{binary}" in argument for argument in self.command)
+
+    @property
+    def needs_crds(self) -> bool:
+        """True if the user must give the CRDs (--operator-crds)."""
+        return "{crds}" in self.crds
+
+    needs_image: ClassVar[bool] = False
+    takes_image: ClassVar[bool] = False
+    needs_chart: ClassVar[bool] = False
+    takes_chart: ClassVar[bool] = False
+
+    @model_validator(mode="after")
+    def _rbac_is_used(self) -> ProcessInstall:
+        if self.rbac and self.cluster_admin:
+            raise ValueError(
+                "rbac has no effect for a cluster admin; say `cluster_admin: false` too"
+            )
+        return self
+
+
+class Packaging(enum.StrEnum):
+    """How an operator for a cluster is shipped."""
+
+    MANIFESTS = "manifests"
+    KUSTOMIZE = "kustomize"
+    HELM = "helm"
+
+
+class ClusterInstall(Strict):
+    """The operator as it ships: in pods of the cluster, under its own ServiceAccount and RBAC."""
+
+    kind: Packaging = Packaging.MANIFESTS
+    namespace: DnsLabel = "dgd-operator-system"
+    """The operator's own namespace, made before everything else if it is not there."""
+    prerequisites: list[str] = []
+    """Manifest files or directories applied before the operator, relative to the profile."""
+    crds: list[str] = []
+    """CRD files or directories, relative to the profile, or `{crds}` for --operator-crds. May be
+    empty if the manifests or the chart bring them."""
+    manifests: list[str] = []
+    """`manifests`: files or directories to apply. `kustomize`: one directory with a
+    kustomization."""
+    chart: str = ""
+    """`helm`: a chart directory or archive relative to the profile, an `oci://` reference, or
+    `{chart}` for --operator-chart (which may replace any of them)."""
+    chart_version: str = ""
+    """Version of a chart that is not a directory or archive."""
+    repository: Annotated[str, AfterValidator(url)] = ""
+    """Helm repository of the chart; empty for `oci://` and paths."""
+    values: dict[str, Any] = {}
+    """Values of the chart; strings are templates with {namespace}, {image}, {image_repository},
+    {image_tag}."""
+    image: str = ""
+    """The operator's image as the manifests name it, replaced by --operator-image; `{image}` if that
+    must be given."""
+    dockerfile: str = ""
+    """A Dockerfile relative to the profile from which `image` is built and loaded into a kind
+    cluster when no --operator-image is given; its context is the root of the suite."""
+    deployment: str
+    """Name of the operator's Deployment in `namespace`."""
+    container: str = "manager"
+    """Name of its container: its log is read, and fault arguments are added to it."""
+    certificate_secret: str = ""
+    """A Secret in `namespace` that the suite fills with tls.crt, tls.key and ca.crt for the webhook
+    Services, adding `caBundle` where webhooks and conversions lack one: what cert-manager would do.
+    Empty: the operator or its chart takes care of its certificates."""
+    fault_argument: str = ""
+    """Argument that switches a known fault on, a template with `{fault}`."""
+
+    needs_binary: ClassVar[bool] = False
+
+    @property
+    def needs_crds(self) -> bool:
+        """True if the user must give the CRDs (--operator-crds)."""
+        return "{crds}" in self.crds
+
+    @property
+    def needs_image(self) -> bool:
+        """True if the user must give the image (--operator-image)."""
+        return self.image == "{image}"
+
+    @property
+    def takes_image(self) -> bool:
+        """True if the user may give the image."""
+        return bool(self.image)
+
+    @property
+    def needs_chart(self) -> bool:
+        """True if the user must give the chart (--operator-chart)."""
+        return self.chart == "{chart}"
+
+    @property
+    def takes_chart(self) -> bool:
+        """True if the user may give the chart."""
+        return self.kind is Packaging.HELM
