@@ -7,7 +7,7 @@ little would leave a door untested and still be called conformant. Both are told
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +52,15 @@ class Probe:
     declared: bool
     found: bool
     detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DryRun:
+    """A create that is only tried, to see whether every webhook is reached."""
+
+    version: str
+    path: str
+    body: Mapping[str, Any]
 
 
 def check_versions(api: Api, profile: Profile, *, where: str) -> dict[str, list[str]]:
@@ -100,24 +109,44 @@ def check_features(api: Api, profile: Profile, *, where: str) -> list[Probe]:
     return probes
 
 
+def dry_runs(profile: Profile) -> list[DryRun]:
+    """A graph that passes every webhook and conversion, in each version."""
+    return [
+        DryRun(
+            version=str(version),
+            path=Resource(GROUP, version, GRAPH_RESOURCE, GRAPH_KIND, True).path("default"),
+            body=manifest(_probe_graph(profile), version=version, namespace="default"),
+        )
+        for version in profile.versions
+    ]
+
+
 def wait_for_webhooks(
     api: Api, profile: Profile, *, within: float, check: Callable[[], None]
 ) -> None:
     """Until a graph that is only tried (dry run) passes every webhook and conversion, in each
     version. Raises InfraError with the API server's own words after `within` seconds."""
+    reach(api, dry_runs(profile), name=profile.identity.name, within=within, check=check)
+
+
+def reach(
+    api: Api, runs: Iterable[DryRun], *, name: str, within: float, check: Callable[[], None]
+) -> None:
+    """Until each of the dry runs is answered by more than "a webhook could not be called". `check`
+    is called between two tries. Raises InfraError after `within` seconds."""
     deadline = time.monotonic() + within
-    for version in profile.versions:
-        resource = Resource(GROUP, version, GRAPH_RESOURCE, GRAPH_KIND, namespaced=True)
-        tried = manifest(_probe_graph(profile), version=version, namespace="default")
+    for run in runs:
         while True:
-            answer = api.request("POST", resource.path("default"), tried, params={"dryRun": "All"})
+            answer = api.request("POST", run.path, run.body, params={"dryRun": "All"})
             if answer.code in _REACHED:
                 break
             if time.monotonic() > deadline:
                 raise InfraError(
-                    f"the webhooks of {profile.identity.name} were not reached within "
-                    f"{within:.0f} s: a dry run of a {version} graph was answered "
-                    f"{answer.code}: {answer.message}"
+                    f"the webhooks of {name} were not reached within "
+                    f"{within:.0f} s: a dry run of a {run.version} graph was answered "
+                    f"{answer.code}: {answer.message}; the CRDs' conversion and the webhook "
+                    "configurations send requests to the operator's webhook server: expected it to "
+                    "listen there with the certificate that it was given"
                 )
             check()
             time.sleep(_PAUSE)

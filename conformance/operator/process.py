@@ -114,8 +114,8 @@ class OperatorProcess:
             self.require_alive(f"{seconds:.1f} s after its start, before it was ready")
             if seconds > self._ready_within:
                 raise StartError(
-                    f"the operator {self.name} was not ready {seconds:.0f} s after its start "
-                    f"({self._ready_url} did not answer 200); its log ends with:\n{self.tail()}"
+                    f"the operator {self.name} was not ready {seconds:.0f} s after its start: "
+                    f"{self._ready_url} (`install.ready`) did not answer 200; {self._last_words()}"
                 )
             time.sleep(0.05)
         self._add(OperatorEventKind.READY)
@@ -126,8 +126,14 @@ class OperatorProcess:
             self._join()
             raise StartError(
                 f"the operator {self.name} ended with code {self._process.returncode} {when}; "
-                f"its log ends with:\n{self.tail()}"
+                f"{self._last_words()}"
             )
+
+    def _last_words(self) -> str:
+        words = self.tail().strip()
+        if not words:
+            return f"it wrote nothing to its log, {self.log_path}"
+        return f"its log, {self.log_path}, ends with:\n{words}"
 
     def close(self) -> None:
         """End it for good."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import yaml
 from pydantic import ValidationError
@@ -37,6 +37,9 @@ PLACEHOLDERS = (
 )
 """Names that every installation fills in, beside `port_<name>` for each port."""
 
+VALUE_PLACEHOLDERS = ("image", "image_repository", "image_tag", "namespace")
+"""Names that the values of a chart may use."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedProfile:
@@ -44,6 +47,8 @@ class LoadedProfile:
 
     profile: Profile
     path: Path
+    given: str
+    """Name or path by which it was asked for."""
 
     @property
     def name(self) -> str:
@@ -82,7 +87,7 @@ def load(name_or_path: str | Path) -> LoadedProfile:
     ]
     if problems:
         raise UsageError("\n".join(problems))
-    return LoadedProfile(profile=profile, path=path)
+    return LoadedProfile(profile=profile, path=path, given=str(name_or_path))
 
 
 def parse(text: str, *, where: str) -> Profile:
@@ -152,6 +157,18 @@ def _find(wanted: str) -> Path:
 def _check_templates(profile: Profile, *, where: str) -> Iterator[str]:
     """Fill every template with stand-ins: a misspelled placeholder costs a second then, and not an
     installation."""
+    for field, template, known in (*_process_templates(profile), *_pod_templates(profile)):
+        try:
+            fill(template, known, where=f"{where}: `{field}`")
+        except UsageError as error:
+            yield str(error)
+
+
+_Template: TypeAlias = tuple[str, str, dict[str, str]]
+"""Field, template, and the names that it may use."""
+
+
+def _process_templates(profile: Profile) -> Iterator[_Template]:
     install = profile.install
     if install is None:
         return
@@ -172,10 +189,29 @@ def _check_templates(profile: Profile, *, where: str) -> Iterator[str]:
             (f"files.{index}.content", file.content, values),
         ]
     for field, template, known in templates:
-        try:
-            fill(template, known, where=f"{where}: `install.{field}`")
-        except UsageError as error:
-            yield str(error)
+        yield f"install.{field}", template, known
+
+
+def _pod_templates(profile: Profile) -> Iterator[_Template]:
+    install = profile.in_cluster
+    if install is None:
+        return
+    yield "in_cluster.fault_argument", install.fault_argument, {"fault": ""}
+    known = dict.fromkeys(VALUE_PLACEHOLDERS, "")
+    for field, value in _strings(install.values, "in_cluster.values"):
+        yield field, value, known
+
+
+def _strings(value: Any, field: str) -> Iterator[tuple[str, str]]:
+    """Every text in the values of a chart, with its path."""
+    if isinstance(value, str):
+        yield field, value
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from _strings(part, f"{field}.{key}")
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from _strings(part, f"{field}.{index}")
 
 
 _PATHS = {
@@ -185,10 +221,15 @@ _PATHS = {
 
 
 def _check_files(profile: Profile, directory: Path, *, where: str) -> Iterator[str]:
+    pods = profile.in_cluster
+    single = {"dockerfile": pods.dockerfile, "chart": pods.chart_path} if pods else {}
     for part, fields in _PATHS.items():
         install = getattr(profile, part)
-        for field in fields if install is not None else ():
-            for entry in getattr(install, field):
+        listed = {field: getattr(install, field) for field in fields} if install else {}
+        if part == "in_cluster":
+            listed |= {field: [entry] for field, entry in single.items() if entry}
+        for field, entries in listed.items():
+            for entry in entries:
                 if entry != "{crds}" and not (directory / entry).exists():
                     yield (
                         f"{where}: `{part}.{field}` lists {entry}, and there is no file or directory "

@@ -6,7 +6,7 @@ import contextlib
 import json
 from collections.abc import Generator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from filelock import FileLock
@@ -32,6 +32,7 @@ _PROGRESS = pytest.StashKey[summary.ProgressLines]()
 _DESELECTED = pytest.StashKey[list[pytest.Item]]()
 _REPORTS = pytest.StashKey[list[ConformanceReport]]()
 _LOCK = pytest.StashKey[FileLock]()
+_BROKEN_OFF = pytest.StashKey[str]()
 _CASES_FILE = "cases.json"
 
 
@@ -139,7 +140,7 @@ def pytest_runtestloop(session: pytest.Session) -> None:
     director = config.stash.get(_DIRECTOR, None)
     if director is not None and not _is_distributed(config) and config.stash.get(_EXPECTED, None):
         director.start()
-        _open_or_exit(director)
+        _open_or_exit(config, director)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -153,16 +154,22 @@ def pytest_xdist_node_collection_finished(node: Any) -> None:
     data = json.loads(path.read_text())
     _know(config, [CaseResult.model_validate(case) for case in data["cases"]], data["groups"])
     if data["cases"]:
-        _open_or_exit(director)
+        _open_or_exit(config, director)
 
 
-def _open_or_exit(director: Director) -> None:
+def _open_or_exit(config: pytest.Config, director: Director) -> None:
     try:
         director.wait_open()
     except UsageError as error:
-        pytest.exit(str(error), returncode=EXIT_USAGE)
+        _break_off(config, error, EXIT_USAGE)
     except ConformanceError as error:
-        pytest.exit(str(error), returncode=EXIT_INFRA)
+        _break_off(config, error, EXIT_INFRA)
+
+
+def _break_off(config: pytest.Config, error: ConformanceError, code: int) -> NoReturn:
+    """End the run. The report tells the whole of it; pytest repeats its first line."""
+    config.stash[_BROKEN_OFF] = str(error)
+    pytest.exit(str(error).splitlines()[0], returncode=code)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -211,7 +218,7 @@ class _Counting:
         if report.when not in ("setup", "call"):
             director.finished(report.nodeid)
         if director.error is not None:
-            _open_or_exit(director)
+            _open_or_exit(self._config, director)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -231,19 +238,21 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     cases = config.stash.get(_EXPECTED, [])
     if not cases:
         return
-    given = {
-        name: str(value)
-        for name in ("hold", "factor", "cluster", "binary", "crds", "faults")
-        if (value := config.getoption(f"dgd_{name}"))
-    }
+    given = run_options.given(config)
     allure_results = getattr(config.option, "allure_report_dir", None)
     reports = summary.write_reports(
         config.stash[OPTIONS], cases, given,
         allure_results=Path(allure_results) if allure_results else None,
+        broken_off=config.stash.get(_BROKEN_OFF, ""),
     )  # fmt: skip
     config.stash[_REPORTS] = reports
     if summary.gates(reports) and session.exitstatus == _Exit.OK:
         session.exitstatus = _Exit.TESTS_FAILED
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if session.exitstatus == EXIT_INFRA and reporter is not None:
+        # The code is also pytest's own for an internal error, after which it shows no summary.
+        reporter.ensure_newline()
+        summary.show(reporter, config.stash[OPTIONS], reports)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -60,6 +60,28 @@ def read(config: pytest.Config) -> RunOptions:
     )
 
 
+_DEFAULTS = {"cluster": ClusterKind.AUTO.value, "timeout-factor": 1.0}
+_GIVEN = {
+    "operator-binary": "dgd_binary",
+    "operator-crds": "dgd_crds",
+    "fault": "dgd_faults",
+    "cluster": "dgd_cluster",
+    "hold": "dgd_hold",
+    "timeout-factor": "dgd_factor",
+}
+
+
+def given(config: pytest.Config) -> dict[str, str]:
+    """The options that were given and differ from the default, as they stand in a report: name →
+    value, several joined by a comma."""
+    found = {}
+    for name, dest in _GIVEN.items():
+        value = config.getoption(dest)
+        if value and value != _DEFAULTS.get(name):
+            found[name] = ",".join(value) if isinstance(value, list) else str(value)
+    return found
+
+
 def _path(value: str | None) -> Path | None:
     return None if value is None else Path(value)
 

@@ -22,6 +22,7 @@ from conformance.report.model import CaseResult, ConformanceReport, NotRun
 
 REPORTS = pytest.StashKey[list[ConformanceReport]]()
 _PROGRESS_SECONDS = 5.0
+_LOG_SECONDS = 30.0
 
 
 def prepare(results: Path) -> FileLock:
@@ -98,8 +99,10 @@ def write_reports(
     options: dict[str, str],
     *,
     allure_results: Path | None,
+    broken_off: str,
 ) -> list[ConformanceReport]:
-    """Merge the cases' results into the reports, and complete the Allure results."""
+    """Merge the cases' results into the reports, and complete the Allure results. `broken_off` says
+    why the run ended before its time, if it did."""
     for case in cases:
         if case.not_run is not None:
             collect.write_case(run.results, case)
@@ -113,12 +116,12 @@ def write_reports(
             profile=loaded.profile,
             bounds=run.bounds,
             versions=versions,
-            options=options,
+            options={"operator": loaded.given, **options},
             admin=loaded.profile.install is not None and loaded.profile.install.cluster_admin,
         )
         for loaded in run.operators
     }
-    reports = collect.collect(run.results, facts, expected=cases)
+    reports = collect.collect(run.results, facts, expected=cases, broken_off=broken_off)
     if all(case.history or case.not_run for report in reports for case in report.cases):
         # All that was live is in the histories by now; else it is what a dead worker left to look at.
         shutil.rmtree(run.results / "live", ignore_errors=True)
@@ -166,12 +169,13 @@ class ProgressLines(threading.Thread):
         self._ended = threading.Event()
 
     def run(self) -> None:
-        """Show the line of each worker, if a person is there to see it."""
-        while not self._ended.wait(_PROGRESS_SECONDS):
+        """Show what a worker waits for: often to a person, now and then into a log."""
+        seconds = _PROGRESS_SECONDS if self._reporter.isatty else _LOG_SECONDS
+        while not self._ended.wait(seconds):
             lines = sorted(
                 text for path in self._live.glob("*.progress") if (text := _text(path).strip())
             )
-            if lines and self._reporter.isatty:
+            if lines:
                 more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
                 self._reporter.write_line(f"waiting: {lines[0]}{more}")
 

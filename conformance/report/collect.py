@@ -71,18 +71,26 @@ def read_cases(results: Path) -> list[CaseResult]:
     return cases
 
 
-def lost(expected: Iterable[CaseResult], found: Iterable[CaseResult]) -> list[CaseResult]:
+def lost(
+    expected: Iterable[CaseResult], found: Iterable[CaseResult], *, broken_off: str = ""
+) -> list[CaseResult]:
     """Cases that were to be run and left no result (their worker died): unknown, never forgotten.
 
-    `expected` need hold no more than id, feature, title, operator and node.
+    `expected` need hold no more than id, feature, title, operator and node. `broken_off` says why the
+    whole run ended before its time, if it did.
     """
     there = {(case.operator, case.id) for case in found}
+    why = (
+        f"left no result, since the run was broken off: {broken_off}"
+        if broken_off
+        else "left no result: its worker process died, or the run was stopped before it; run it "
+        "again alone"
+    )
     return [
         case.model_copy(
             update={
                 "verdict": Verdict.UNKNOWN,
-                "error": f"case {case.id} left no result: its worker process died, or the run was "
-                "stopped before it; run it again alone",
+                "error": why,
             }
         )
         for case in expected
@@ -91,7 +99,11 @@ def lost(expected: Iterable[CaseResult], found: Iterable[CaseResult]) -> list[Ca
 
 
 def collect(
-    results: Path, facts: Mapping[str, RunFacts], *, expected: Iterable[CaseResult] = ()
+    results: Path,
+    facts: Mapping[str, RunFacts],
+    *,
+    expected: Iterable[CaseResult] = (),
+    broken_off: str = "",
 ) -> list[ConformanceReport]:
     """Merge what the workers wrote and write the reports, one an operator, at the session's end.
 
@@ -99,7 +111,7 @@ def collect(
     several each is `report-NAME.*`. Raises OSError, InfraError.
     """
     cases = read_cases(results)
-    cases += lost(expected, cases)
+    cases += lost(expected, cases, broken_off=broken_off)
     reports = []
     for name, fact in facts.items():
         merged = report([case for case in cases if case.operator == name], fact)

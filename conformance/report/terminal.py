@@ -31,6 +31,7 @@ _STYLES = {
     "violates": "bold red",
 }
 _NOT_RUN = "not run"
+_REPEATABLE = ("fault",)
 _MOST_FAILURES = 20
 
 
@@ -127,6 +128,9 @@ def _verdict(cases: Sequence[CaseResult]) -> Text:
     bad = [(word, words.count(word)) for word in order if word in words]
     if not bad:
         word = "conforms" if "conforms" in words else _NOT_RUN
+        # A row must not promise more than the last line does.
+        if word == "conforms" and any(case.not_run is NotRun.DESELECTED for case in cases):
+            word = "partial"
         return Text(word, style=_STYLES.get(word, ""))
     text = Text()
     for index, (word, count) in enumerate(bad):
@@ -136,13 +140,20 @@ def _verdict(cases: Sequence[CaseResult]) -> Text:
 
 
 def failures(cases: Iterable[CaseResult]) -> str:
-    """Each gating case with its first sentence; empty if there is none."""
-    gating = [case for case in cases if case.gates]
+    """Each gating case with its first sentence (those with the same error together); empty if there
+    is none."""
+    alike: dict[tuple[str, str], list[CaseResult]] = {}
+    for case in cases:
+        if case.gates:
+            # What broke a run off is told once, and not for each case that did not come to run.
+            key = case.id if case.findings else case.sentence
+            alike.setdefault((_word(case), key), []).append(case)
     lines = []
-    for case in gating[:_MOST_FAILURES]:
-        lines += [f"{_word(case)}  {case.id}", f"    {case.sentence}"]
-    if len(gating) > _MOST_FAILURES:
-        lines.append(f"… and {len(gating) - _MOST_FAILURES} more; all are in report.yaml")
+    for (word, _), group in list(alike.items())[:_MOST_FAILURES]:
+        who = group[0].id if len(group) == 1 else f"{group[0].id} and {len(group) - 1} more"
+        lines += [f"{word}  {who}", f"    {group[0].sentence}"]
+    if len(alike) > _MOST_FAILURES:
+        lines.append(f"… and {len(alike) - _MOST_FAILURES} more; all are in report.yaml")
     return "\n".join(lines)
 
 
@@ -170,20 +181,27 @@ def conclusion(report: ConformanceReport) -> str:
 
 
 def next_line(report: ConformanceReport, *, results: str) -> str:
-    """The one command to run next."""
+    """The one command to run next: the first case that gates, with the options of this run, into
+    another folder, so that the evidence of this one stays."""
     gating = [case for case in report.cases if case.gates]
-    if gating:
-        node = gating[0].node or gating[0].id
-        return f"pytest --operator={shlex.quote(report.operator.name)} {shlex.quote(node)}"
-    return f"python -m conformance report verify {shlex.quote(results)}"
+    if not gating:
+        return f"python -m conformance report verify {shlex.quote(results)}"
+    given = {"operator": report.operator.name, **report.options, "results": f"{results}-again"}
+    options = [
+        shlex.quote(f"--{name}={value}")
+        for name, values in given.items()
+        for value in (values.split(",") if name in _REPEATABLE else [values])
+    ]
+    return " ".join(["pytest", *options, shlex.quote(gating[0].node or gating[0].id)])
 
 
 def summary(
     report: ConformanceReport, *, results: str, width: int = 100, color: bool = False
 ) -> str:
-    """All of it, as printed at the end of a run."""
+    """All of it, as printed at the end of a run. There is no table if no case came to run."""
+    ran = any(case.history or case.findings or case.duration for case in report.cases)
     parts = [
-        verdict_table(report.cases, width=width, color=color),
+        verdict_table(report.cases, width=width, color=color) if ran else "",
         failures(report.cases),
         conclusion(report),
         f"next: {next_line(report, results=results)}",

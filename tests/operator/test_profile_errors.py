@@ -16,7 +16,7 @@ SENTENCES = {
     "": "p.yaml holds nothing; expected a mapping that starts with `identity:`",
     "- a": "p.yaml holds a list; expected a mapping that starts with `identity:`",
     "identity: {name: x}\ninstall:\n  comand: [a]\n": (
-        "p.yaml: `install` has no field `comand`; did you mean `command`? (and 1 more mistake)"
+        "p.yaml: `install` has no field `comand`; did you mean `command`?"
     ),
     GOOD + "promise: {}\n": "p.yaml: a profile has no field `promise`; did you mean `promises`?",
     "identity: {name: X Y}\ninstall: {command: [a]}\n": (
@@ -34,9 +34,7 @@ SENTENCES = {
     "identity: {name: x}\ninstall: {command: []}\n": (
         "p.yaml: `install.command` must have at least 1 item, found []"
     ),
-    "identity: {name: x}\n": (
-        "p.yaml: the field `install` is missing; expected a mapping with command"
-    ),
+    "identity: {name: x}\n": ("p.yaml: needs `install` (a process), `in_cluster` (pods), or both"),
     "identity: x\ninstall: {command: [a]}\n": "p.yaml: `identity` must be a mapping, found 'x'",
     "identity: {name: x}\ninstall: {command: [a], fixed_ports: {webhook: 99999}}\n": (
         "p.yaml: `install.fixed_ports.webhook` must be at most 65535, found 99999"
@@ -82,6 +80,31 @@ def test_mistake_is_told_in_one_sentence(text: str) -> None:
         profiles.parse(text, where="p.yaml")
     assert str(caught.value) == SENTENCES[text]
     assert "\n" not in str(caught.value)
+
+
+def test_all_mistakes_of_a_profile_are_told_a_line_each(tmp_path: Path) -> None:
+    text = "identity: {name: X Y}\ninstall: {comand: [a], ports: x}\npromise: {}\n"
+    with pytest.raises(UsageError) as caught:
+        profiles.parse(text, where="p.yaml")
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 4
+    assert all(line.startswith("p.yaml: ") for line in lines)
+    for word in ("`comand`", "`promise`", "`identity.name`", "`install.ports`"):
+        assert sum(word in line for line in lines) == 1
+
+
+def test_all_wrong_templates_and_paths_are_told(tmp_path: Path) -> None:
+    text = (
+        "identity: {name: x}\n"
+        "install: {command: ['{bin}', '{kube}'], crds: [nowhere], webhooks: [nothing.yaml]}\n"
+        "in_cluster: {deployment: d, manifests: [gone]}\n"
+    )
+    with pytest.raises(UsageError) as caught:
+        profiles.load(_written(tmp_path, text))
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 5
+    for word in ("{bin}", "{kube}", "`install.crds`", "nothing.yaml", "`in_cluster.manifests`"):
+        assert sum(word in line for line in lines) == 1
 
 
 def _written(folder: Path, text: str) -> Path:

@@ -83,11 +83,14 @@ def test_a_wrong_promise_is_told_with_the_words_that_are_allowed(pytester: pytes
         assert word in sentence
 
 
-def test_an_operator_that_needs_its_program_is_told_how_to_give_it(
+def test_an_operator_that_needs_program_and_crds_is_told_how_to_give_both(
     pytester: pytest.Pytester,
 ) -> None:
     sentence = mistake(pytester, "--operator=dynamo-2026-08")
-    assert sentence == "the operator dynamo-2026-08 needs its program: give --operator-binary=PATH"
+    assert sentence == (
+        "the operator dynamo-2026-08 needs its program: --operator-binary=PATH, and its CRDs: "
+        "--operator-crds=DIR"
+    )
 
 
 def test_a_program_that_is_not_there_is_told(pytester: pytest.Pytester) -> None:
@@ -106,7 +109,10 @@ def test_a_program_that_is_not_there_is_told(pytester: pytest.Pytester) -> None:
         ("--timeout-factor=-1", "--timeout-factor=-1 is not a factor; expected a number above 0"),
         ("--timeout-factor=inf", "--timeout-factor=inf is not a factor"),
         ("--fault=deployment-kept", "--fault=deployment-kept: the operator mine has no faults"),
-        ("--operator-binary=x", "--operator-binary: the operator mine has no {binary}"),
+        (
+            "--operator-binary=x",
+            "--operator-binary: the operator mine has no use for it (no {binary}",
+        ),
     ],
 )
 def test_a_wrong_option_is_told_at_once(pytester: pytest.Pytester, option: str, words: str) -> None:

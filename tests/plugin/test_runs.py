@@ -203,7 +203,9 @@ def test_a_plane_that_cannot_be_opened_ends_the_run_in_one_sentence(
     result = fake_run(pytester, "--operator=reference", *workers)
     assert result.ret == 3
     text = result.stdout.str() + result.stderr.str()
-    assert "etcd of reference-shared ended with code 1; its log is empty" in text
+    cause = "etcd of reference-shared ended with code 1; its log is empty"
+    assert f"left no result, since the run was broken off: {cause}" in text
+    assert text.count(cause) == 2, "in the report, and in pytest's own last line"
     assert "Traceback" not in text
     assert "INTERNALERROR" not in text
     assert not (pytester.path / "results" / "told.log").exists()

@@ -158,7 +158,9 @@ def test_a_refused_step_says_more_than_a_moot_one() -> None:
 
 
 def test_a_report_holds_identity_bounds_and_deviations() -> None:
-    facts = RunFacts(profile=PROFILE, bounds=Bounds(hold=1.0), date="2026-01-01T00:00:00+00:00")
+    facts = RunFacts(
+        profile=PROFILE, bounds=Bounds(hold=1.0), date="2026-01-01T00:00:00+00:00", admin=True
+    )
     made = report([case()], facts)
     assert made.operator.version == "1.2"
     assert made.bounds["deadline"] == 30.0

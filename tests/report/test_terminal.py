@@ -7,6 +7,7 @@ from syrupy.assertion import SnapshotAssertion
 from conformance.model.bounds import Bounds
 from conformance.model.verdict import CheckerName, Outcome, Verdict
 from conformance.report.build import RunFacts, report
+from conformance.report.collect import lost
 from conformance.report.junit import properties, record
 from conformance.report.model import CaseResult, HistoryFile, NotRun, ReportedFinding
 from conformance.report.terminal import conclusion, next_line, summary, verdict_table, waiting
@@ -81,10 +82,32 @@ def test_no_line_is_wider_than_the_terminal() -> None:
 
 
 def test_the_next_line_is_the_first_failing_case() -> None:
-    made = report(_cases(), RunFacts(profile=PROFILE, bounds=Bounds()))
+    options = {"operator": "./my operator", "operator-binary": "a/manager", "fault": "one,two"}
+    made = report(_cases(), RunFacts(profile=PROFILE, bounds=Bounds(), options=options))
     assert next_line(made, results="r") == (
-        "pytest --operator=sample 'cases/test_add.py::test_add_worker[sample-merge-patch-v1alpha1]'"
+        "pytest '--operator=./my operator' --operator-binary=a/manager --fault=one --fault=two "
+        "--results=r-again 'cases/test_add.py::test_add_worker[sample-merge-patch-v1alpha1]'"
     )
+
+
+def test_a_run_that_was_broken_off_tells_the_cause_once_and_shows_no_table() -> None:
+    expected = [case(None, id=f"add-{n}", outcome=None, duration=0.0) for n in range(3)]
+    gone = lost(expected, [], broken_off="the operator sample was not ready 60 s after its start")
+    made = report(gone, RunFacts(profile=PROFILE, bounds=Bounds()))
+    text = summary(made, results="results")
+    assert text.splitlines()[:2] == [
+        "unknown  add-0 and 2 more",
+        "    left no result, since the run was broken off: the operator sample was not ready 60 s "
+        "after its start",
+    ]
+    assert text.count("not ready") == 1
+    assert "feature" not in text
+
+
+def test_a_feature_of_which_only_a_part_ran_is_partial_in_its_row() -> None:
+    left_out = case(None, id="add-b", not_run=NotRun.DESELECTED)
+    rows = verdict_table([case(id="add-a"), left_out]).splitlines()
+    assert next(row for row in rows if row.startswith("add")).endswith("partial")
 
 
 def test_after_a_good_run_the_next_line_checks_the_report() -> None:
