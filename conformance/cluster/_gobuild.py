@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from conformance.model.errors import InfraError, UsageError
 MODULES = Path(__file__).parent / "gomodules"
 """Our Go modules, one a folder: what they require is what is built."""
 
+_FRESH_SECONDS = 5.0
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -100,7 +102,7 @@ class Toolchain:
         arguments = ["build", "-ldflags", flags, "-o", str(part), pin.package]
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with self._progress.step(title, detail=lambda: _last_line(log)):
+            with self._progress.step(title, detail=lambda: _doing(log)):
                 code = self._run(arguments, cwd=MODULES / pin.module, log=log)
             if code != 0:
                 raise InfraError(
@@ -183,5 +185,8 @@ def _tail(log: Path, lines: int = 15) -> str:
         return ""
 
 
-def _last_line(log: Path) -> str:
+def _doing(log: Path) -> str:
+    """What Go does. It tells of downloads only: silence means that it compiles."""
+    if not log.exists() or time.time() - log.stat().st_mtime > _FRESH_SECONDS:
+        return "compiling"
     return _tail(log, 1).removeprefix("go: ")[:70]

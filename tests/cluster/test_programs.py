@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from pathlib import Path
 
 import pytest
 
 import conformance.cluster
+from conformance.cluster import _gobuild
 from conformance.cluster._sources import Match, architecture, compare
 from conformance.cluster.pins import PINS, Program
 from conformance.cluster.programs import Programs, Source, ensure
@@ -97,6 +99,14 @@ def test_a_given_path_that_is_no_program_is_a_usage_error(machine: Machine, tmp_
     plain.write_text("no program", encoding="utf-8")
     with pytest.raises(UsageError, match=r"path given for etcd .* expected an executable file"):
         run(machine, etcd=plain)
+
+
+def test_a_build_says_that_it_compiles_once_go_is_silent(tmp_path: Path) -> None:
+    log = tmp_path / "build.log"
+    log.write_text("go: downloading example.com/module v1.2.3\n")
+    assert _gobuild._doing(log) == "downloading example.com/module v1.2.3"
+    os.utime(log, (0, 0))
+    assert _gobuild._doing(log) == "compiling"
 
 
 def test_a_failed_build_shows_the_end_of_its_log_and_leaves_nothing(machine: Machine) -> None:
