@@ -90,8 +90,8 @@ class Moments:
         deadline = bounds.deletion_deadline if deleting else bounds.deadline
         since = max((step.answered_at for step in pending), default=time.time())
         settled = settle(
-            self._reading, look=look, since=since, deadline=deadline, hold=hold,
-            poll=bounds.poll, progress=self._progress, quiet=blocked,
+            self._reading, look=look, since=since, deadline=deadline,
+            follow=bounds.follow, hold=hold, poll=bounds.poll, progress=self._progress, quiet=blocked,
             requests=int(bounds.write_rate * hold) if judged else None,
             what=lambda state: progress(Sight(state=state, wanted=wanted)),
         )  # fmt: skip
@@ -109,8 +109,8 @@ class Moments:
             name=name, at=settled.ended_at, since=since, end=settled.end,
             revision=max([self._reading.tail.revision, *verified.values()]), graphs=wanted.graphs,
             components=wanted.components, judged=judged or failed, reached_at=settled.reached_at,
-            hold=hold, deadline=deadline, blocked=blocked, verified=verified, disagreed=disagreed,
-            steps=tuple(step.name for step in pending),
+            hold=hold, deadline=settled.deadline, blocked=blocked, verified=verified,
+            disagreed=disagreed, steps=tuple(step.name for step in pending),
         )  # fmt: skip
         self._notebook.judged_by(moment)
         if failed:

@@ -14,10 +14,14 @@ from tenacity import Retrying, retry_if_result, wait_fixed
 
 from conformance.driver.progress import Progress
 from conformance.driver.reading import Reading
-from conformance.history.records import MomentEnd
+from conformance.history.records import Event, EventType, MomentEnd
+from conformance.model.kinds import PLATFORM_KINDS, WORKLOADS
 from conformance.model.state import State
 from conformance.rules.base import Mismatch
 from conformance.rules.changes import EVIDENCE_KINDS
+
+# A platform that never comes to rest must not keep a case for ever.
+_LONGEST = 2.0
 
 Look = Callable[[State], Sequence[Mismatch]]
 
@@ -29,6 +33,8 @@ class Settled:
     end: MomentEnd
     reached_at: float | None
     ended_at: float
+    deadline: float
+    """Seconds that were allowed in the end: the deadline, and more if the platform was slow."""
     mismatches: tuple[Mismatch, ...]
 
 
@@ -38,6 +44,7 @@ def settle(
     look: Look,
     since: float,
     deadline: float,
+    follow: float,
     hold: float,
     poll: float,
     progress: Progress,
@@ -51,19 +58,20 @@ def settle(
     anew, status and platform included: what is still on its way somewhere is at no rest. More than
     `requests` mutating requests of the operator in one hold, no-ops and refused ones included, begin
     it anew after the last one too many: an operator that backs off from what it cannot do comes to
-    rest, one that does not is seen at the deadline. Raises InfraError when the recorder died:
+    rest, one that does not is seen at the deadline. `follow`: seconds that the operator has after
+    what the platform did last; see `Bounds.follow`. Raises InfraError when the recorder died:
     nothing can be concluded then.
     """
     watch = _Watch(
-        reading=reading, look=look, since=since, deadline=deadline, hold=hold, quiet=quiet,
-        requests=requests,
+        reading=reading, look=look, since=since, deadline=deadline, follow=follow, hold=hold,
+        quiet=quiet, requests=requests,
     )  # fmt: skip
 
     def attempt() -> Settled | None:
         result = watch.step()
         progress.waiting(
             lambda: what(reading.state()), elapsed=time.time() - since,
-            bound=hold if watch.steady_since is not None else deadline,
+            bound=hold if watch.steady_since is not None else watch.deadline,
         )  # fmt: skip
         return result
 
@@ -87,6 +95,7 @@ class _Watch:
         look: Look,
         since: float,
         deadline: float,
+        follow: float,
         hold: float,
         quiet: bool,
         requests: int | None = None,
@@ -94,7 +103,10 @@ class _Watch:
         self._reading = reading
         self._look = look
         self._since = since
-        self._deadline = deadline
+        self.deadline = deadline
+        self._longest = _LONGEST * deadline
+        self._follow = follow
+        self._generations: dict[str, int] = {}
         self._hold = hold
         self._quiet = quiet
         self._requests = requests
@@ -104,6 +116,10 @@ class _Watch:
     def step(self) -> Settled | None:
         events = self._reading.poll()
         arrived = [event.at for event in events]
+        for event in events:
+            if self._by_platform(event) and event.at >= self._since:
+                allowed = min(event.at - self._since + self._follow, self._longest)
+                self.deadline = max(self.deadline, allowed)
         if arrived or self._problems is None:
             self._problems = tuple(self._look(self._reading.state()))
         now = time.time()
@@ -124,10 +140,19 @@ class _Watch:
             if busy is None:
                 return self._settled(MomentEnd.HELD)
             self.steady_since = busy
-        begun = self.steady_since is not None and self.steady_since <= self._since + self._deadline
-        if now > self._since + self._deadline and not begun:
+        begun = self.steady_since is not None and self.steady_since <= self._since + self.deadline
+        if now > self._since + self.deadline and not begun:
             return self._settled(MomentEnd.DEADLINE)
         return None
+
+    def _by_platform(self, event: Event) -> bool:
+        """A change below the workloads, or of a workload without a new generation: its status."""
+        obj = event.obj
+        if obj.kind not in WORKLOADS:
+            return obj.kind in PLATFORM_KINDS
+        before = self._generations.get(obj.uid)
+        self._generations[obj.uid] = obj.generation
+        return event.type is EventType.MODIFIED and before == obj.generation
 
     def _busy(self, now: float) -> float | None:
         """When the operator last sent a request too many for a hold that ends now."""
@@ -140,5 +165,6 @@ class _Watch:
             end=end,
             reached_at=self.steady_since,
             ended_at=time.time(),
+            deadline=self.deadline,
             mismatches=self._problems or (),
         )

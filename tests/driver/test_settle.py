@@ -19,7 +19,7 @@ from conformance.rules.base import Mismatch
 from conformance.rules.changes import Act, Change
 from conformance.rules.writes import CountedWrite
 
-SINCE, DEADLINE, HOLD, POLL = 1000.0, 30.0, 5.0, 0.2
+SINCE, DEADLINE, FOLLOW, HOLD, POLL = 1000.0, 30.0, 10.0, 5.0, 0.2
 LWS_MISSING = Mismatch(
     checker=CheckerName.COEXISTENCE, subject="Worker", message="there is no LeaderWorkerSet"
 )
@@ -39,16 +39,24 @@ class World:
         """When the operator sent a request, of whatever effect."""
         self.dies_at = float("inf")
         self.looks = 0
+        self._generation = 0
         self._told = 0
 
     def time(self) -> float:
         return self.now
 
-    def happens(self, at: float, kind: str = "Deployment", *, counted: bool = False) -> None:
+    def happens(
+        self, at: float, kind: str = "Deployment", *, counted: bool = False, status: bool = False
+    ) -> None:
+        """`status`: the generation stays as it is."""
+        self._generation += not status
         self.events.append(
             Event(
                 type=EventType.MODIFIED, revision=len(self.events) + 1, at=at,
-                object={"kind": kind, "metadata": {"name": "a", "uid": "1"}},
+                object={
+                    "kind": kind,
+                    "metadata": {"name": "a", "uid": kind, "generation": self._generation},
+                },
             )
         )  # fmt: skip
         self.events.sort(key=lambda event: event.at)
@@ -103,8 +111,8 @@ def wait(
 ) -> Settled:
     """Step through the script until the wait ends."""
     watch = _Watch(
-        reading=world, look=world.look, since=SINCE, deadline=DEADLINE, hold=hold, quiet=quiet,
-        requests=requests,
+        reading=world, look=world.look, since=SINCE, deadline=DEADLINE, follow=FOLLOW,
+        hold=hold, quiet=quiet, requests=requests,
     )  # fmt: skip
     while world.now < SINCE + 10 * DEADLINE:
         settled = watch.step()
@@ -187,6 +195,41 @@ def test_a_mismatch_after_the_deadline_ends_the_wait(world: World) -> None:
     assert (settled.end, settled.mismatches) == (MomentEnd.DEADLINE, (LWS_MISSING,))
 
 
+def test_what_a_slow_platform_took_is_not_held_against_the_operator(world: World) -> None:
+    world.happens(SINCE + 20.0, "Pod", status=True)
+    world.happens(SINCE + 25.0, "StatefulSet", status=True)
+    world.broken(SINCE, SINCE + 34.0)
+    settled = wait(world)
+    assert (settled.end, settled.reached_at) == (MomentEnd.HELD, SINCE + 34.0)
+    assert settled.deadline == 35.0
+
+
+def test_the_status_of_a_workload_is_the_platforms(world: World) -> None:
+    world.happens(SINCE + 1.0, "LeaderWorkerSet")
+    world.happens(SINCE + 28.0, "LeaderWorkerSet", status=True)
+    world.wrong.append((SINCE, SINCE + 10 * DEADLINE))
+    assert wait(world).deadline == 38.0
+
+
+def test_what_the_operator_writes_late_gives_it_no_more_time(world: World) -> None:
+    world.happens(SINCE + 1.0, "LeaderWorkerSet")
+    world.happens(SINCE + 28.0, "LeaderWorkerSet")
+    world.happens(SINCE + 29.0, "DynamoGraphDeployment", status=True)
+    world.wrong.append((SINCE, SINCE + 10 * DEADLINE))
+    settled = wait(world)
+    assert settled.deadline == DEADLINE
+    assert close(settled.ended_at, SINCE + DEADLINE)
+
+
+def test_a_platform_that_never_rests_doubles_the_deadline_and_no_more(world: World) -> None:
+    for second in range(1, 200, 2):
+        world.happens(SINCE + second, "Pod", status=True)
+    world.wrong.append((SINCE, SINCE + 10 * DEADLINE))
+    settled = wait(world)
+    assert (settled.end, settled.deadline) == (MomentEnd.DEADLINE, 2 * DEADLINE)
+    assert close(settled.ended_at, SINCE + 2 * DEADLINE)
+
+
 def test_writes_without_an_end_are_no_rest(world: World) -> None:
     for second in range(int(DEADLINE) + 5):
         world.happens(SINCE + second, counted=True)
@@ -248,7 +291,7 @@ def test_a_dead_recorder_ends_the_wait_without_a_conclusion(world: World) -> Non
 
 def real(world: World, progress: Progress, what: Callable[[State], str]) -> Settled:
     return settle(
-        world, look=world.look, since=world.time(), deadline=0.2, hold=0.1, poll=0.01,
+        world, look=world.look, since=world.time(), deadline=0.2, follow=0.1, hold=0.1, poll=0.01,
         progress=progress, what=what,
     )  # type: ignore[arg-type]  # fmt: skip
 
@@ -293,6 +336,8 @@ def test_settle_gives_up_at_the_deadline(real_world: RealTime) -> None:
 
 
 def test_the_result_of_a_wait_cannot_be_changed() -> None:
-    settled: Any = Settled(end=MomentEnd.HELD, reached_at=1.0, ended_at=2.0, mismatches=())
+    settled: Any = Settled(
+        end=MomentEnd.HELD, reached_at=1.0, ended_at=2.0, deadline=30.0, mismatches=()
+    )
     with pytest.raises(dataclasses.FrozenInstanceError):
         settled.end = MomentEnd.DEADLINE
