@@ -1,8 +1,10 @@
-"""`python -m conformance`: judge stored histories again, list faults, schemas, check a report.
+"""`python -m conformance`: judge stored histories again, list faults, schemas, check, join and compare
+reports, look at this machine.
 
 Exit codes
   0  everything asked for is true
-  1  something differs: a verdict from the stored one, a report from its own cases
+  1  something differs: a verdict from the stored one, a report from its own cases, a report from
+     another; a merged report violates or is unknown; no kind of cluster would work here (doctor)
   3  a history could not be read or has no stored verdict to compare with
   4  a mistake in the command line or in a file it names, told in one sentence
   5  no history found, so nothing was judged
@@ -87,6 +89,62 @@ def _verify(arguments: argparse.Namespace) -> int:
     return EXIT_DIFFERS if wrong else 0
 
 
+def _summary(arguments: argparse.Namespace) -> int:
+    from conformance.report import markdown
+
+    print(markdown.of_folder(arguments.folder), end="")
+    if arguments.outputs is not None:
+        with arguments.outputs.open("a", encoding="utf-8") as file:
+            file.write(markdown.outputs(arguments.folder))
+    return 0
+
+
+def _merge(arguments: argparse.Namespace) -> int:
+    from conformance.report import merge, terminal
+    from conformance.report.model import Summary
+
+    reports = merge.merge(arguments.target, arguments.folders)
+    for report in reports:
+        place, color = str(arguments.target), sys.stdout.isatty()
+        print(terminal.summary(report, results=place, width=_width(), color=color))
+    bad = (Summary.VIOLATES, Summary.UNKNOWN)
+    return EXIT_DIFFERS if any(report.verdict in bad for report in reports) else 0
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from conformance.report import compare, files
+
+    found = []
+    for place in (arguments.one, arguments.other):
+        paths = [place] if place.is_file() else files.find(place)
+        if len(paths) > 1:
+            raise UsageError(f"{place} holds reports of several operators; name one of the files")
+        found.append(files.read(paths[0]))
+    differences = compare.differences(*found)
+    for difference in differences:
+        print(difference)
+    if not differences:
+        print(f"the same, times aside: {len(found[0].cases)} cases, {found[0].verdict}")
+    return EXIT_DIFFERS if differences else 0
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    try:
+        from conformance import doctor
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"the package {error.name} is not installed for {sys.executable}; install the suite with "
+            "its dependencies (make, or pip install dgd-conformance)"
+        ) from None
+
+    found = doctor.examine()
+    if arguments.json:
+        print(json.dumps(found.to_json(), indent=2, ensure_ascii=False))
+    else:
+        print(doctor.render(found, width=_width(), color=sys.stdout.isatty()))
+    return 0 if found.works else EXIT_DIFFERS
+
+
 def _width() -> int:
     import shutil
 
@@ -124,6 +182,31 @@ def _parser() -> argparse.ArgumentParser:
     verify = actions.add_parser("verify", help="compute counts, verdict and digests again")
     verify.add_argument("folder", type=Path, metavar="DIR", help="results of a run, or a report")
     verify.set_defaults(run=_verify)
+    merge = actions.add_parser("merge", help="join the results of all shards of a run (--shard)")
+    merge.add_argument("target", type=Path, metavar="OUT", help="folder for the joined results")
+    merge.add_argument(
+        "folders", type=Path, nargs="+", metavar="DIR", help="results of one shard, for each"
+    )
+    merge.set_defaults(run=_merge)
+    summary = actions.add_parser("summary", help="print a report as Markdown, for a CI")
+    summary.add_argument("folder", type=Path, metavar="DIR", help="results of a run")
+    summary.add_argument(
+        "--outputs",
+        type=Path,
+        metavar="FILE",
+        help="append verdict=... and report=... to this file",
+    )
+    summary.set_defaults(run=_summary)
+    compare = actions.add_parser("compare", help="what one report says otherwise than another")
+    for name, metavar in (("one", "DIR"), ("other", "OTHER")):
+        compare.add_argument(name, type=Path, metavar=metavar, help="results, or a report")
+    compare.set_defaults(run=_compare)
+
+    doctor = commands.add_parser(
+        "doctor", help="what this machine has, and which clusters it can be"
+    )
+    doctor.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    doctor.set_defaults(run=_doctor)
     return parser
 
 

@@ -17,17 +17,21 @@ class CheckResult:
 
     `looked_at` counts what it had to look at (moments, steps, objects); 0 with no finding means it
     did not apply to this case, and it then neither passes nor gates. A checker that should have had
-    something to look at and had not says so with an UNKNOWN finding.
+    something to look at and had not says so with an UNKNOWN finding. `blind` says why it could not
+    see at all: its verdict is then `unknown`, and the validity checker has the finding.
     """
 
     checker: CheckerName
     findings: tuple[Finding, ...] = ()
     looked_at: int = 0
+    blind: str = ""
 
     @property
     def verdict(self) -> Verdict | None:
-        """The worst finding; conforms if it looked at something and found nothing; None if it did
-        not apply."""
+        """The worst finding; unknown if it is blind; conforms if it looked at something and
+        found nothing; None if it did not apply."""
+        if self.blind:
+            return Verdict.UNKNOWN
         gating = [finding.verdict for finding in self.findings if finding.gates]
         if gating:
             return max(gating, key=lambda verdict: verdict.rank)

@@ -15,6 +15,7 @@ from conformance.checkers.common import finding_of, unknown
 from conformance.checkers.looks import Look, looks
 from conformance.checkers.outcome import outcomes
 from conformance.checkers.registry import CHECKERS, RUN_CHECKERS
+from conformance.checkers.sight import blinded
 from conformance.history.history import History
 from conformance.history.records import Scope
 from conformance.model.verdict import CheckerName, Finding, Outcome, Verdict, worst
@@ -49,7 +50,11 @@ def judge(history: History) -> Judgement:
         return Judgement(verdict=worst(r.verdict for r in ran if r.verdict), results=ran)
     results = {name: run_checked(name, check, history) for name, check in CHECKERS.items()}
     ended = outcomes(history)
-    for finding in _left_over(history, results, ended):
+    results = blinded(history, results)
+    blind = any(result.blind for result in results.values())
+    if blind:
+        ended = dict.fromkeys(ended, Outcome.INCONCLUSIVE)
+    for finding in () if blind else _left_over(history, results, ended):
         result = results[finding.checker]
         results[finding.checker] = dataclasses.replace(result, findings=(*result.findings, finding))
     verdicts = [result.verdict for result in results.values() if result.verdict is not None]

@@ -34,6 +34,10 @@ def check(history: History) -> CheckResult:
         if life.deleted_at is None and (finding := _judged(history, life)) is not None
     ]
     findings += [_gap(gap) for gap in history.gaps if gap.at >= history.header.started_at]
+    kinds = sorted({mark.kind for mark in history.unseen})
+    if kinds:
+        text = f"{', '.join(kinds)} may not be seen by the suite, so left-overs of these cannot be told"
+        findings.append(_unknown("run", text))
     return CheckResult(checker=NAME, findings=tuple(findings), looked_at=1 + len(born))
 
 

@@ -19,13 +19,14 @@ from conformance.cluster._boot import Boot
 from conformance.cluster.certificates import Authority, write_private
 from conformance.cluster.components import Layout, Ports
 from conformance.cluster.handle import PlaneHandle
-from conformance.cluster.identities import IDENTITIES, SUITE
+from conformance.cluster.identities import IDENTITIES, KWOK, LWS, SUITE
 from conformance.cluster.isolation import with_private_files
 from conformance.cluster.pins import PINS, Program
 from conformance.cluster.ports import LOOPBACK, free_ports
 from conformance.cluster.programs import Programs
 from conformance.cluster.supervise import Process, StopStep, Supervisor
 from conformance.model.errors import InfraError, UsageError
+from conformance.model.kinds import Layer
 
 START_TRIES = 3
 """A port may be taken between its choice and the server's bind; with other ports it is tried
@@ -85,6 +86,21 @@ class EmbeddedPlane:
         return self._started.layout.audit_log
 
     @property
+    def users(self) -> Mapping[str, Layer]:
+        """User name in the audit log → layer."""
+        return {SUITE: Layer.SUITE, LWS: Layer.LWS_CONTROLLER, KWOK: Layer.PLATFORM}
+
+    @property
+    def run(self) -> str:
+        """Empty: nothing needs to be found again."""
+        return ""
+
+    @property
+    def throw_away(self) -> bool:
+        """True: everything goes with it."""
+        return True
+
+    @property
     def logs(self) -> Mapping[str, Path]:
         """Log file of each process, by name; `spawn` adds to it."""
         return dict(self._started.logs)
@@ -113,6 +129,13 @@ class EmbeddedPlane:
     def processes(self) -> Mapping[str, Process]:
         """All processes by name, those that ended too."""
         return dict(self._started.supervisor.processes)
+
+    def plan(self) -> list[str]:
+        """Empty: it is the suite's own."""
+        return []
+
+    def clear(self) -> None:
+        """Nothing: everything goes with it."""
 
     def describe(self) -> dict[str, Any]:
         """Plain data from which another process attaches: see `PlaneHandle.from_json`."""

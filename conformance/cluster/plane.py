@@ -30,6 +30,10 @@ class ClusterPlane(Protocol):
         """User name in the audit log → layer, of the suite and the platform's parts."""
 
     @property
+    def run(self) -> str:
+        """Id of the run, in the labels of what it makes; empty where nothing must be found again."""
+
+    @property
     def throw_away(self) -> bool:
         """True if all that is in it goes with it, so that nothing needs to be deleted."""
 
@@ -39,6 +43,14 @@ class ClusterPlane(Protocol):
     def start(self) -> Self:
         """Open it; returns once it can be worked with. Raises UsageError for what the user can mend,
         InfraError otherwise; nothing is left behind then."""
+
+    def plan(self) -> list[str]:
+        """What will be made in it, a line each, for a person who may want to stop it; empty where
+        that touches nobody. Raises UsageError if it may not be used; nothing is written."""
+
+    def clear(self) -> None:
+        """Remove what cases left, where it does not go with the plane: while the operator still runs,
+        since only it takes the finalizers of its graphs away."""
 
     def stop(self) -> None:
         """Close it and leave nothing behind. May be called again, and before `start`."""

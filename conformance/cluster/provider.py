@@ -1,20 +1,25 @@
-"""Which cluster a run gets."""
+"""Which cluster a run gets: `ClusterRequest`, and `choose` for the plane of it."""
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from conformance.cluster.embedded import EmbeddedPlane
+from conformance.cluster.kind import KindOptions, KindPlane
+from conformance.cluster.own import OwnClusterOptions, OwnClusterPlane
 from conformance.cluster.programs import Programs, ensure
-from conformance.model.errors import UsageError
+from conformance.model.installs import Placement
 
 DEFAULT_NODES = 4
 """Simulated nodes of the embedded control plane, with 128 GPUs each."""
 
 
 class ClusterKind(enum.StrEnum):
-    """The values of `--cluster`."""
+    """The values of `--cluster`. What `auto` means depends on the profile."""
 
     AUTO = "auto"
     EMBEDDED = "embedded"
@@ -22,19 +27,51 @@ class ClusterKind(enum.StrEnum):
     KUBECONFIG = "kubeconfig"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterRequest:
+    """The cluster that a run asks for: kind is never `auto`, and has its options."""
+
+    kind: ClusterKind = ClusterKind.EMBEDDED
+    kind_options: KindOptions | None = None
+    kind_cluster: Any = None
+    """pytest-kind's class KindCluster, handed in: the suite does not import it."""
+    own_options: OwnClusterOptions | None = None
+
+    @property
+    def placement(self) -> Placement:
+        """Where the operator runs on it."""
+        return Placement.PROCESS if self.kind is ClusterKind.EMBEDDED else Placement.PODS
+
+    @property
+    def one_plane(self) -> bool:
+        """True if all cases share one: another would cost too much, or there is none."""
+        return self.kind is not ClusterKind.EMBEDDED
+
+    @property
+    def installed_already(self) -> bool:
+        """True if the operator is there, and the suite only looks for it."""
+        return self.own_options is not None and not self.own_options.install_operator
+
+
 def choose(
-    kind: ClusterKind,
+    request: ClusterRequest,
     *,
     nodes: int = DEFAULT_NODES,
     logs: Path | None = None,
     programs: Programs | None = None,
-) -> EmbeddedPlane:
-    """A control plane of that kind, not yet started. Prepares its programs if none are given, which
-    on a fresh machine takes minutes. `logs` as in `EmbeddedPlane`. Raises UsageError for kinds that
-    this version does not have."""
-    if kind in (ClusterKind.KIND, ClusterKind.KUBECONFIG):
-        raise UsageError(
-            f"--cluster={kind.value} is not in this version: use --cluster=embedded (or auto), "
-            "which runs the operator as a process beside a real control plane on this machine"
+    components: bool = True,
+    tell: Callable[[str], None] = lambda _: None,
+) -> EmbeddedPlane | KindPlane | OwnClusterPlane:
+    """A plane of that kind, not yet started. `logs`: a directory for its logs and audit log.
+    `programs` of an embedded one; None: prepared here, which on a fresh machine takes minutes.
+    `components`: cases change components, too. `tell` hears what could not be removed at the end."""
+    if request.kind_options is not None:
+        return KindPlane(
+            options=request.kind_options,
+            cluster_class=request.kind_cluster,
+            nodes=nodes,
+            logs=logs,
         )
+    if request.own_options is not None:
+        return OwnClusterPlane(request.own_options, components=components, tell=tell)
     return EmbeddedPlane(programs=programs or ensure(), nodes=nodes, logs=logs)

@@ -67,13 +67,14 @@ class FreshStates:
         return Header(
             case="", feature="", title="a fresh deploy", operator=session.operator,
             namespace=namespace, profile={}, bounds={}, users=session.users,
+            audited=session.audited,
         )  # fmt: skip
 
     def _deploy(self, graph: Graph) -> Fresh:
         bounds, profile = self._session.bounds, self._session.profile
         namespace = namespace_name(f"fresh-{graph.name}")
         tail = Tail(self._session.recording, namespace, lag=bounds.recorder_lag)
-        open_namespace(self._api, namespace, bounds=bounds)
+        open_namespace(self._api, namespace, bounds=bounds, run=self._session.run)
         version = profile.versions[0]
         path = path_of(GRAPH_KIND, version, namespace)
         sent = send(

@@ -7,10 +7,11 @@ import time
 import uuid
 
 from conformance.kube import Api, raise_for
+from conformance.model import labels
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError
 
-LABEL = "conformance.dgd.dev/owned"
+LABEL = labels.OWNED
 _LONGEST = 30
 
 
@@ -21,13 +22,14 @@ def namespace_name(stem: str) -> str:
     return f"{short}-{uuid.uuid4().hex[:5]}"
 
 
-def open_namespace(api: Api, name: str, *, bounds: Bounds) -> None:
-    """Create a namespace and wait until its default ServiceAccount is there: pods are refused
-    before. Raises InfraError if it does not come."""
+def open_namespace(api: Api, name: str, *, bounds: Bounds, run: str = "") -> None:
+    """Create a namespace, labelled with the id of the run that will remove it, and wait until its
+    default ServiceAccount is there: pods are refused before. Raises InfraError if it does not
+    come."""
     body = {
         "apiVersion": "v1",
         "kind": "Namespace",
-        "metadata": {"name": name, "labels": {LABEL: "true"}},
+        "metadata": {"name": name, "labels": labels.of_run(run)},
     }
     raise_for(api.request("POST", "/api/v1/namespaces", body=body), f"creating namespace {name}")
     end = time.monotonic() + bounds.request

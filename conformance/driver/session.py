@@ -43,9 +43,13 @@ class Session:
     operator_log: Path | None
     versions: Mapping[str, str] = field(default_factory=dict)
     users: Mapping[str, str] = field(default_factory=dict)
+    audited: bool = True
+    """False where there is no audit log: field managers then tell who wrote."""
     control: OperatorControl | None = None
     delete_namespaces: bool = False
     """False on a control plane that is thrown away: deleting namespaces there is only load."""
+    run: str = ""
+    """Id of the run in the labels of its namespaces; empty where nothing must be found again."""
 
     @property
     def operator(self) -> str:

@@ -300,8 +300,9 @@ class Trial:
         try:
             yield
         finally:
-            self._operator_step("start operator")
+            # With leader election it takes a while, which is not the time of what comes after.
             control.start()
+            self._operator_step("start operator")
 
     def restart_operator(self, *, kill: bool = False) -> None:
         """Stop (or kill) the operator and start it again."""

@@ -25,6 +25,7 @@ from conformance.history.records import (
     Record,
     Step,
     Tables,
+    Unseen,
     Write,
 )
 from conformance.model.bounds import Bounds
@@ -115,6 +116,11 @@ class History:
     def gaps(self) -> list[Gap]:
         """Stretches in which changes may have been missed."""
         return sorted(self._of(Gap), key=lambda gap: gap.at)
+
+    @property
+    def unseen(self) -> list[Unseen]:
+        """Kinds of which nothing could be recorded."""
+        return self._of(Unseen)
 
     @cached_property
     def writes(self) -> list[Write]:

@@ -57,6 +57,20 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unseen:
+    """A kind of which nothing is recorded, because the suite may not list and watch it. Its absence
+    from the history says nothing."""
+
+    record: ClassVar[str] = "unseen"
+    at: float
+    kind: str
+    group: str
+    resource: str
+    """As in `leaderworkersets.leaderworkerset.x-k8s.io`."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
     """One mutating request as the API server's audit log has it, whoever made it."""
 
@@ -276,7 +290,9 @@ class Header:
     started_at: float = 0.0
 
 
-Record = Header | Event | Gap | Write | Step | Moment | OperatorEvent | Foreign | Fresh | Tables
+Record = (
+    Header | Event | Gap | Unseen | Write | Step | Moment | OperatorEvent | Foreign | Fresh | Tables
+)
 
 _TYPES: dict[str, type[Any]] = {
     cls.record: cls
@@ -284,6 +300,7 @@ _TYPES: dict[str, type[Any]] = {
         Header,
         Event,
         Gap,
+        Unseen,
         Write,
         Step,
         Moment,

@@ -12,10 +12,12 @@ from conformance.kube.transport import (
     FIELD_MANAGER,
     USER_AGENT,
     Answer,
+    NoAnswerError,
     PatchType,
     raise_for,
 )
 from conformance.kube.watch import (
+    ForbiddenError,
     NotServedError,
     WatchExpiredError,
     WatchSilentError,
@@ -27,6 +29,8 @@ __all__ = [
     "USER_AGENT",
     "Answer",
     "Api",
+    "ForbiddenError",
+    "NoAnswerError",
     "NotServedError",
     "PatchType",
     "Resource",

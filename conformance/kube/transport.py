@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import enum
 import json
-import ssl
-import tempfile
 import threading
 import time
 from collections.abc import Mapping
@@ -15,11 +13,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 import urllib3
-from kubernetes.client.configuration import Configuration
 from kubernetes.client.rest import RESTClientObject
-from kubernetes.config.config_exception import ConfigException
-from kubernetes.config.kube_config import load_kube_config
 
+from conformance.kube.connection import Connection, tls_context
+from conformance.kube.credentials import Credential
+from conformance.kube.proxy import Proxy
 from conformance.model.errors import InfraError, UsageError
 
 FIELD_MANAGER = "dgd-conformance"
@@ -31,7 +29,6 @@ CONNECT_SECONDS = 5.0
 REQUEST_SECONDS = 10.0
 """One request, as `Bounds.request`."""
 _THROTTLED_TRIES = 4
-_loading = threading.Lock()
 
 
 class PatchType(enum.StrEnum):
@@ -81,50 +78,44 @@ def raise_for(answer: Answer, doing: str = "a request") -> Answer:
     return answer
 
 
+class NoAnswerError(InfraError):
+    """The API server did not answer at all. `proxy` is what should have led there, if any; its
+    `__cause__` is the client's own error."""
+
+    def __init__(self, message: str, *, proxy: Proxy | None = None) -> None:
+        super().__init__(message)
+        self.proxy = proxy
+
+
 class Transport:
     """A thread-safe pool of kept-alive connections with the identity of a kubeconfig."""
 
-    def __init__(
-        self,
-        configuration: Configuration,
-        *,
-        tls: ssl.SSLContext | None,
-        agent: str,
-        connections: int,
-    ) -> None:
+    def __init__(self, connection: Connection, *, agent: str, connections: int) -> None:
+        configuration = connection.configuration
         self.server = str(configuration.host).rstrip("/")
         self.agent = agent
-        self._configuration = configuration
+        self.proxy = connection.proxy
+        self._connection = connection
+        self._renewing = threading.Lock()
+        self._certificate = connection.certificate
         configuration.keep_alive = True
         configuration.connection_pool_maxsize = connections
-        self.pool: urllib3.PoolManager = RESTClientObject(configuration).pool_manager
-        if tls is not None:
-            self.pool.connection_pool_kw["ssl_context"] = tls
+        try:
+            self.pool: urllib3.PoolManager = RESTClientObject(configuration).pool_manager
+        except ImportError:
+            raise UsageError(
+                f"{self.proxy} needs the Python package PySocks; install it (pip install pysocks)"
+            ) from None
+        if connection.tls is not None:
+            self.pool.connection_pool_kw["ssl_context"] = connection.tls
 
     @classmethod
     def from_kubeconfig(
         cls, path: Path, *, context: str | None, agent: str, connections: int
     ) -> Transport:
-        """Raises UsageError if the file is missing, unreadable or lacks the context."""
-        if not path.is_file():
-            raise UsageError(f"the kubeconfig {path} does not exist; expected a readable file")
-        configuration = Configuration()
-        # The client writes inline keys to temporary files and removes them only at a normal exit.
-        # They are needed for one moment: read them into the TLS context, and leave nothing behind.
-        with _loading, tempfile.TemporaryDirectory(prefix="dgd-conformance-") as directory:
-            try:
-                load_kube_config(  # type: ignore[no-untyped-call]  # the client's is untyped
-                    config_file=str(path),
-                    context=context,
-                    client_configuration=configuration,
-                    persist_config=False,
-                    temp_file_path=directory,
-                )
-                tls = _tls_context(configuration)
-            except (ConfigException, OSError, ValueError, KeyError, TypeError) as error:
-                raise UsageError(f"the kubeconfig {path} cannot be used: {error}") from error
-        configuration.cert_file = configuration.key_file = configuration.ssl_ca_cert = None
-        return cls(configuration, tls=tls, agent=agent, connections=connections)
+        """Raises UsageError if the file is missing, unreadable or lacks the context, or its
+        credentials cannot be had."""
+        return cls(Connection.read(path, context), agent=agent, connections=connections)
 
     def send(
         self,
@@ -154,9 +145,9 @@ class Transport:
             except urllib3.exceptions.ProtocolError as error:
                 if verb == "GET" and attempt == 0:
                     continue
-                raise InfraError(_no_answer(verb, path, self.server, error)) from error
+                raise self._no_answer(verb, path, error) from error
             except urllib3.exceptions.HTTPError as error:
-                raise InfraError(_no_answer(verb, path, self.server, error)) from error
+                raise self._no_answer(verb, path, error) from error
             if response.status != 429 or attempt == _THROTTLED_TRIES - 1:
                 break
             time.sleep(min(float(response.headers.get("Retry-After") or 1), 2.0))
@@ -178,7 +169,7 @@ class Transport:
                 preload_content=False,
             )
         except urllib3.exceptions.HTTPError as error:
-            raise InfraError(_no_answer("watch", path, self.server, error)) from error
+            raise self._no_answer("watch", path, error) from error
 
     def url(self, path: str, params: Mapping[str, Any] | None) -> str:
         """The whole URL. Parameters that are None are left out, booleans lower-cased."""
@@ -190,33 +181,49 @@ class Transport:
         joint = "&" if "?" in path else "?"
         return f"{self.server}{path}{joint + urlencode(kept) if kept else ''}"
 
-    def headers(self, accept: str, content_type: str | None) -> dict[str, str]:
-        """Headers with the identity; an expired token is fetched anew by the client's own hook."""
-        headers = {"Accept": accept, "User-Agent": self.agent}
+    def headers(self, accept: str, content_type: str | None) -> Mapping[str, str]:
+        """Headers with the identity; what is about to expire is fetched anew. Raises InfraError if
+        that cannot be done (any more)."""
+        headers = urllib3.HTTPHeaderDict({"Accept": accept, "User-Agent": self.agent})
         if content_type is not None:
             headers["Content-Type"] = content_type
-        for setting in self._configuration.auth_settings().values():
-            headers[str(setting["key"])] = str(setting["value"])  # type: ignore[index]  # as typed
+        credentials = self._connection.credentials
+        if credentials is not None:
+            try:
+                self._identify(headers, credentials.present)
+            except UsageError as error:
+                raise InfraError(f"the identity cannot be renewed: {error}") from error
+        else:
+            for setting in self._connection.configuration.auth_settings().values():
+                headers[str(setting["key"])] = str(setting["value"])  # type: ignore[index]  # as typed
+        for name, value in self._connection.impersonation:
+            headers.add(name, value)
         return headers
 
     def close(self) -> None:
         """Drop the connections."""
         self.pool.clear()
 
+    def _identify(self, headers: urllib3.HTTPHeaderDict, credential: Credential) -> None:
+        if credential.token:
+            headers["authorization"] = f"Bearer {credential.token}"
+        if not credential.certificate or credential.certificate == self._certificate:
+            return
+        with self._renewing:
+            if credential.certificate != self._certificate:
+                context = tls_context(self._connection, credential)
+                self.pool.connection_pool_kw["ssl_context"] = context
+                # Connections that stand keep the old certificate; new ones must not.
+                self.pool.clear()
+                self._certificate = credential.certificate
 
-def _tls_context(configuration: Configuration) -> ssl.SSLContext | None:
-    """One context for all connections: reading the authority for each costs more than a request."""
-    if not str(configuration.host).startswith("https"):
-        return None
-    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-    # Kubernetes' own certificates may lack what OpenSSL's strict mode (Python 3.13) asks for.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    if not configuration.verify_ssl:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if configuration.cert_file:
-        context.load_cert_chain(configuration.cert_file, configuration.key_file)
-    return context
+    def _no_answer(self, verb: str, path: str, error: Exception) -> NoAnswerError:
+        cause = error.__cause__ or error
+        way = f" through {self.proxy}" if self.proxy is not None else ""
+        return NoAnswerError(
+            f"the API server {self.server} gave no answer to {verb} {path}{way}: {cause}",
+            proxy=self.proxy,
+        )
 
 
 def _decoded(data: bytes) -> Any:
@@ -224,8 +231,3 @@ def _decoded(data: bytes) -> Any:
         return json.loads(data) if data else {}
     except ValueError:
         return data.decode("utf-8", "replace")
-
-
-def _no_answer(verb: str, path: str, server: str, error: Exception) -> str:
-    cause = error.__cause__ or error
-    return f"the API server {server} gave no answer to {verb} {path}: {cause}"

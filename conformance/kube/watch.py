@@ -32,6 +32,10 @@ class NotServedError(InfraError):
     """The kind is not served (404): its CRD is gone, or not yet up."""
 
 
+class ForbiddenError(InfraError):
+    """The identity may not list or watch the kind (403)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchTimeouts:
     """Seconds. `server` is what the server is asked to end the watch after (spread, so that not all
@@ -57,8 +61,8 @@ def watch(
     `on_open` is called once the server has accepted the watch.
 
     Ends when the server ends the watch in an orderly way: watch on from the last revision, nothing
-    is lost. Raises WatchExpiredError, WatchSilentError, NotServedError, or InfraError for any other
-    failure, after which one may also watch on.
+    is lost. Raises WatchExpiredError, WatchSilentError, NotServedError, ForbiddenError, or
+    InfraError for any other failure, after which one may also watch on.
     """
     times = timeouts or WatchTimeouts()
     path = resource.path(namespace)
@@ -75,7 +79,7 @@ def watch(
     )
     try:
         if response.status != 200:
-            raise _refused(response.status, response.data.decode("utf-8", "replace"), resource)
+            raise _refused(response.status, _words(response.data), resource)
         if on_open is not None:
             on_open()
         yield from _events(response, resource, from_revision)
@@ -116,10 +120,21 @@ def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
         yield from (line for line in whole if line.strip())
 
 
+def _words(data: bytes) -> str:
+    """What a refusal says: the message of a Status, else all of it."""
+    text = data.decode("utf-8", "replace")
+    try:
+        return str(json.loads(text)["message"])
+    except (ValueError, TypeError, KeyError):
+        return text
+
+
 def _refused(code: int, text: str, resource: Resource, revision: int = 0) -> InfraError:
     if code == 410:
         version = revision or "its version"
         return WatchExpiredError(f"the watch of {resource} from {version} expired: {text}")
     if code == 404:
         return NotServedError(f"{resource} is not served: {text[:200]}")
+    if code == 403:
+        return ForbiddenError(f"{resource} may not be watched: {text[:300]}")
     return InfraError(f"the watch of {resource} was answered {code}: {text[:300]}")

@@ -122,12 +122,14 @@ class ClusterInstall(Strict):
     empty if the manifests or the chart bring them."""
     manifests: list[str] = []
     """`manifests`: files or directories to apply. `kustomize`: one directory with a
-    kustomization."""
+    kustomization. May be empty for an operator that is always installed by others."""
     chart: str = ""
     """`helm`: a chart directory or archive relative to the profile, an `oci://` reference, or
     `{chart}` for --operator-chart (which may replace any of them)."""
     chart_version: str = ""
     """Version of a chart that is not a directory or archive."""
+    release: Annotated[str, Field(pattern=r"^([a-z0-9][-a-z0-9]*)?$", max_length=53)] = ""
+    """`helm`: name of the release; empty: the operator's name."""
     repository: Annotated[str, AfterValidator(url)] = ""
     """Helm repository of the chart; empty for `oci://` and paths."""
     values: dict[str, Any] = {}
@@ -138,7 +140,9 @@ class ClusterInstall(Strict):
     must be given."""
     dockerfile: str = ""
     """A Dockerfile relative to the profile from which `image` is built and loaded into a kind
-    cluster when no --operator-image is given; its context is the root of the suite."""
+    cluster when no --operator-image is given. Its context is its own folder; where that holds a
+    requirements.txt, `wheels/` is added with the wheels of those packages, so that the build needs
+    no network. It gets the build argument BASE: the Python image to start from."""
     deployment: str
     """Name of the operator's Deployment in `namespace`."""
     container: str = "manager"
@@ -176,3 +180,25 @@ class ClusterInstall(Strict):
     def takes_chart(self) -> bool:
         """True if the user may give the chart."""
         return self.kind is Packaging.HELM
+
+    @property
+    def chart_path(self) -> str:
+        """The chart, if it is a directory or archive relative to the profile; else empty."""
+        elsewhere = self.repository or self.chart.startswith("oci://") or self.needs_chart
+        return "" if elsewhere else self.chart
+
+    @model_validator(mode="after")
+    def _has_what_its_kind_needs(self) -> ClusterInstall:
+        helm_only = ("chart", "chart_version", "repository", "release", "values")
+        if self.kind is Packaging.HELM:
+            if not self.chart:
+                raise ValueError("needs `chart`: a path, a reference, or {chart}")
+            if self.manifests:
+                raise ValueError("`manifests` has no effect for kind helm; expected `chart` alone")
+        elif given := [name for name in helm_only if getattr(self, name)]:
+            raise ValueError(f"`{given[0]}` has no effect for kind {self.kind}, only for helm")
+        if self.kind is Packaging.KUSTOMIZE and len(self.manifests) > 1:
+            raise ValueError("`manifests` must be one directory with a kustomization")
+        if self.dockerfile and self.image in ("", "{image}"):
+            raise ValueError("`dockerfile` needs `image`: the name to build under")
+        return self

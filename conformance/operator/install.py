@@ -18,7 +18,7 @@ from typing import Any
 
 from conformance import paths
 from conformance.history.records import OperatorEvent
-from conformance.kube import Api, apply_manifests, load_manifests
+from conformance.kube import Api, apply_manifests
 from conformance.model.bounds import Bounds
 from conformance.model.errors import UsageError
 from conformance.operator import ports, probes, webhooks
@@ -26,6 +26,7 @@ from conformance.operator.inputs import Inputs, check_inputs
 from conformance.operator.plane import Plane
 from conformance.operator.profiles import LoadedProfile
 from conformance.operator.running import RunningOperator
+from conformance.operator.shipped import read_manifests
 from conformance.operator.templates import fill
 
 WEBHOOK_PORT = "webhook"
@@ -36,9 +37,7 @@ def install(
     plane: Plane,
     loaded: LoadedProfile,
     *,
-    binary: Path | None = None,
-    crds: Path | None = None,
-    faults: Sequence[str] = (),
+    inputs: Inputs | None = None,
     bounds: Bounds | None = None,
     warm_up: Callable[[RunningOperator], None] | None = None,
     on_event: Callable[[OperatorEvent], None] | None = None,
@@ -54,11 +53,10 @@ def install(
     the live API), StartError if the operator does not become ready, InfraError if the API server
     fails.
     """
-    inputs = Inputs(binary=binary, crds=crds, faults=tuple(faults))
     return Installation(
         plane=plane,
         loaded=loaded,
-        inputs=check_inputs(loaded, inputs),
+        inputs=check_inputs(loaded, inputs or Inputs()),
         bounds=bounds or Bounds(),
         api=api or Api.from_kubeconfig(plane.kubeconfig),
     ).run(warm_up=warm_up, on_event=on_event)
@@ -276,17 +274,7 @@ class Installation:
                 self._private[str(path)] = content
 
     def _read(self, entries: Sequence[str], *, what: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
-        for entry in entries:
-            if entry == "{crds}" and self._inputs.crds is not None:
-                path, where = self._inputs.crds, f"--operator-crds={self._inputs.crds}"
-            else:
-                path, where = self._loaded.directory / entry, f"{self._where}: `{what}`"
-            try:
-                found += [m for file in _files(path) for m in load_manifests(file)]
-            except UsageError as error:
-                raise UsageError(f"{where}: {error}") from error
-        return found
+        return read_manifests(self._loaded, entries, what=what, crds=self._inputs.crds)
 
     def _apply(self, manifests: Iterable[Mapping[str, Any]], *, port: int = 0) -> None:
         """Server-side apply; CRDs are waited for. References to webhook services are made to reach
@@ -322,12 +310,3 @@ class Installation:
 
     def _reached(self, milestone: str) -> None:
         self._seconds[milestone] = round(time.monotonic() - self._began, 3)
-
-
-def _files(path: Path) -> list[Path]:
-    """A directory's manifests without its kustomization, which is no object; else the file
-    itself."""
-    if not path.is_dir():
-        return [path]
-    files = (file for file in path.iterdir() if file.suffix in (".yaml", ".yml", ".json"))
-    return sorted(f for f in files if f.stem != "kustomization") or [path]

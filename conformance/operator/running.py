@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from conformance.history.records import OperatorEvent
@@ -48,6 +48,16 @@ class RunningOperator(OperatorProcess):
             ready_within=bounds.install,
             on_event=on_event,
         )
+
+    @property
+    def users(self) -> Sequence[str]:
+        """User names under which it writes, as in the audit log."""
+        return (self.profile.identity_user,)
+
+    @property
+    def control(self) -> Mapping[str, Any] | None:
+        """None: only the process that started it can stop it."""
+        return None
 
     @property
     def profile(self) -> Profile:

@@ -16,6 +16,8 @@ from typing import Any
 
 ADMISSION_KINDS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 CRD_KIND = "CustomResourceDefinition"
+_NO_CA = "Cg=="
+"""What scaffolded manifests hold until somebody fills in a CA."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -29,6 +31,12 @@ class ServiceRef:
     def host(self) -> str:
         """The name by which the API server checks the certificate."""
         return f"{self.name}.{self.namespace}.svc"
+
+    @property
+    def hosts(self) -> list[str]:
+        """All names under which it is reached within a cluster."""
+        short = f"{self.name}.{self.namespace}"
+        return [self.host, short, f"{self.host}.cluster.local"]
 
 
 def services(manifests: Iterable[Mapping[str, Any]]) -> list[ServiceRef]:
@@ -49,6 +57,16 @@ def reachable(manifest: Mapping[str, Any], *, port: int, ca_bundle: str) -> dict
     for client in _clients(copied):
         if client.get("service"):
             client["service"]["port"] = port
+            client["caBundle"] = ca_bundle
+    return copied
+
+
+def trusting(manifest: Mapping[str, Any], *, ca_bundle: str) -> dict[str, Any]:
+    """A copy in which each service reference without a CA gets this one (base64): what cert-manager
+    adds to an installation."""
+    copied = copy.deepcopy(dict(manifest))
+    for client in _clients(copied):
+        if client.get("service") and client.get("caBundle") in (None, "", _NO_CA):
             client["caBundle"] = ca_bundle
     return copied
 

@@ -47,7 +47,11 @@ def order(items: list[pytest.Item], options: RunOptions, *, workers: int = 1) ->
         while long or short:
             shared += long[:1] + short[:_SHORT_PER_LONG]
             del long[:1], short[:_SHORT_PER_LONG]
-        alone = loaded.profile.process.fixed_ports or workers < _ENOUGH_WORKERS
+        alone = (
+            options.cluster.one_plane
+            or loaded.profile.process.fixed_ports
+            or workers < _ENOUGH_WORKERS
+        )
         last = len(shared) if alone else max(0, len(shared) - workers)
         disruptive = [item for item, mark in own if mark.disruptive]
         ordered += [*shared[:last], *disruptive, *shared[last:]]

@@ -15,7 +15,9 @@ from conformance.plugin.planes import OpenPlane
 from conformance.plugin.run_options import RunOptions
 
 # A cold machine under load; a plane that needs longer than this will not come.
-_OPEN_SECONDS = 300.0
+_OPEN_SECONDS = 600.0
+# The longest case lasts some minutes, and a worker runs at most one of them after another.
+_QUIET_SECONDS = 1800.0
 
 
 def _state(options: RunOptions, operator: str, suffix: str) -> Path:
@@ -30,10 +32,15 @@ def _publish(path: Path, text: str) -> None:
 
 class Director:
     """The controller's side. `cases` (nodeid → operator, disruptive) come from `expect_cases`; as they
-    finish, planes are closed and the next one is opened."""
+    finish, planes are closed and the next one is opened.
 
-    def __init__(self, options: RunOptions) -> None:
+    Where all cases share one plane (`ClusterRequest.one_plane`), the disruptive ones get it once it is
+    quiet: no other case runs on it any more."""
+
+    def __init__(self, options: RunOptions, say: Callable[[str], None] = lambda _: None) -> None:
+        """`say` tells a line to the person who runs the suite."""
         self._options = options
+        self._say = say
         self._queue = [loaded.name for loaded in options.operators]
         self._known = False
         self._left: dict[str, set[str]] = {}
@@ -42,6 +49,8 @@ class Director:
         self._open: OpenPlane | None = None
         self._thread: threading.Thread | None = None
         self.error: BaseException | None = None
+        self.descriptions: dict[str, dict[str, Any]] = {}
+        """Of each operator whose plane was opened: what `OpenPlane.describe` says."""
 
     def start(self) -> None:
         """Open the first plane, in the background. What cases there are need not be known yet."""
@@ -79,9 +88,16 @@ class Director:
         """Close planes that no case needs any more, and open the next one that some case needs."""
         while self._queue and self.error is None:
             current = self._queue[0]
-            if not self._known or self._left.get(current):
+            waiting = (
+                self._known
+                and self._options.cluster.one_plane
+                and self._left_disruptive.get(current)
+            )
+            if not self._known or self._left.get(current) or waiting:
                 if self._begun != current:
                     self._begin(current)
+                if waiting and not self._left.get(current):
+                    _publish(_state(self._options, current, "quiet"), "")
                 return
             self._join()
             self._close(judge=True)
@@ -93,14 +109,16 @@ class Director:
     def _begin(self, name: str) -> None:
         self._begun = name
         plane = OpenPlane(
-            loaded=self._options.operator(name), options=self._options, name=f"{name}-shared"
-        )
+            loaded=self._options.operator(name), options=self._options, name=f"{name}-shared",
+            say=self._say,
+        )  # fmt: skip
 
         def run() -> None:
             try:
                 plane.open()
                 self._open = plane
-                _publish(_state(self._options, name, "open"), json.dumps(plane.describe()))
+                self.descriptions[name] = plane.describe()
+                _publish(_state(self._options, name, "open"), json.dumps(self.descriptions[name]))
             except BaseException as error:  # handed to the main thread, which ends the run
                 self.error = error
                 _publish(_state(self._options, name, "failed"), str(error))
@@ -123,12 +141,16 @@ class Director:
                 plane.close()
 
 
-def await_shared(options: RunOptions, operator: str) -> dict[str, Any]:
-    """A worker's wait for the shared plane of an operator. Raises InfraError if it will not come."""
+def await_shared(options: RunOptions, operator: str, *, quiet: bool = False) -> dict[str, Any]:
+    """A worker's wait for the shared plane of an operator; `quiet`: until no other case needs it.
+    Raises InfraError if it will not come."""
     opened, failed = _state(options, operator, "open"), _state(options, operator, "failed")
     _await(lambda: opened.exists() or failed.exists(), f"the control plane of {operator}")
     if failed.exists():
         raise InfraError(failed.read_text())
+    if quiet:
+        alone = _state(options, operator, "quiet")
+        _await(alone.exists, f"the other cases of {operator} to end", within=_QUIET_SECONDS)
     description: dict[str, Any] = json.loads(opened.read_text())
     return description
 
@@ -145,9 +167,10 @@ def open_own(options: RunOptions, operator: str) -> OpenPlane:
     return plane
 
 
-def _await(condition: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + _OPEN_SECONDS
+def _await(condition: Callable[[], bool], what: str, *, within: float | None = None) -> None:
+    within = _OPEN_SECONDS if within is None else within
+    end = time.monotonic() + within
     while not condition():
         if time.monotonic() > end:
-            raise InfraError(f"waited {_OPEN_SECONDS:.0f} s for {what}, in vain")
+            raise InfraError(f"waited {within:.0f} s for {what}, in vain")
         time.sleep(0.05)

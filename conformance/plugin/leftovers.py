@@ -6,6 +6,7 @@ import contextlib
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 from conformance.checkers.judge import judge
 from conformance.driver.namespaces import LABEL
@@ -13,11 +14,12 @@ from conformance.driver.session import Session
 from conformance.history import store
 from conformance.history.history import History
 from conformance.history.records import Event, Header, Moment, MomentEnd, Record, Scope, from_json
-from conformance.kube import Api
+from conformance.kube import Api, Resource
 from conformance.model.errors import ConformanceError
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP
 from conformance.model.profile import Feature
 from conformance.record.layout import CLUSTER, RECORDER, LineReader, live_file
+from conformance.record.process import unseen_kinds
 from conformance.report.build import case_result, history_file
 from conformance.report.collect import history_path, write_case
 
@@ -61,17 +63,26 @@ def judge_run(session: Session, *, started_at: float) -> None:
 
 
 def _delete_graphs(session: Session) -> None:
-    """Delete every graph that is left, and wait until they and what was below them are gone."""
+    """Delete every graph that is left in the suite's namespaces, and wait until they are gone."""
     end = time.monotonic() + _GONE_SECONDS
     with Api.from_kubeconfig(session.kubeconfig) as api:
         kinds = [api.resource_for(GRAPH_KIND, GROUP)]
         if session.profile.supports(Feature.COMPONENT):
             kinds.append(api.resource_for(COMPONENT_KIND, GROUP))
+        owned = {
+            item["metadata"]["name"]
+            for item in api.metadata_list(api.resource_for("Namespace", ""))[0]
+            if item["metadata"].get("labels", {}).get(LABEL)
+        }
+
+        def left(kind: Resource) -> list[dict[str, Any]]:
+            found = (item["metadata"] for item in api.metadata_list(kind)[0])
+            return [meta for meta in found if meta["namespace"] in owned]
+
         for kind in kinds:
-            for item in api.metadata_list(kind)[0]:
-                meta = item["metadata"]
+            for meta in left(kind):
                 api.delete(kind, meta["name"], meta["namespace"])
-            while time.monotonic() < end and api.metadata_list(kind)[0]:
+            while time.monotonic() < end and left(kind):
                 time.sleep(session.bounds.poll)
 
 
@@ -90,7 +101,8 @@ def _read(recording: Path, *, since: float) -> list[Record]:
         for path in sorted(live_file(recording, "").parent.glob("*.jsonl"))
         if path.stem not in owned | {CLUSTER, RECORDER}
     ]
-    return [*cluster, *(r for path in others for r in _records(path, since=since))]
+    unseen = unseen_kinds(recording)
+    return [*cluster, *unseen, *(r for path in others for r in _records(path, since=since))]
 
 
 def _records(path: Path, *, since: float) -> list[Record]:

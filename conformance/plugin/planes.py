@@ -6,10 +6,13 @@ import contextlib
 import json
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from conformance.cluster.embedded import EmbeddedPlane
+from conformance.cluster.kind import KindPlane
+from conformance.cluster.own import OwnClusterPlane
 from conformance.cluster.provider import choose
 from conformance.driver import graphs
 from conformance.driver.namespaces import namespace_name, open_namespace
@@ -20,8 +23,12 @@ from conformance.kube import Api
 from conformance.model.errors import InfraError
 from conformance.model.graph import GRAPH_KIND
 from conformance.model.kinds import UNRECORDED, Layer
+from conformance.model.labels import of_run
 from conformance.model.manifest import manifest
+from conformance.model.profile import Feature, Profile
 from conformance.operator.install import install
+from conformance.operator.installed import InstalledOperator
+from conformance.operator.pods import RealNodes, adopt_in_pods, attach, install_in_pods
 from conformance.operator.profiles import LoadedProfile
 from conformance.operator.running import RunningOperator
 from conformance.plugin.leftovers import judge_run
@@ -40,14 +47,23 @@ _RESTARTS = 20
 class OpenPlane:
     """One control plane, one recorder, one operator. `open()` and `close()`; the opener owns it."""
 
-    def __init__(self, *, loaded: LoadedProfile, options: RunOptions, name: str) -> None:
+    def __init__(
+        self,
+        *,
+        loaded: LoadedProfile,
+        options: RunOptions,
+        name: str,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`say` tells a line to the person who runs the suite."""
+        self._say = say
         self._loaded = loaded
         self._options = options
         self.name = name
         self.directory = options.results / "live" / name
-        self._plane: EmbeddedPlane | None = None
+        self._plane: EmbeddedPlane | KindPlane | OwnClusterPlane | None = None
         self._recorder: RecorderProcess | None = None
-        self._operator: RunningOperator | None = None
+        self._operator: InstalledOperator | None = None
         self._opened_at = 0.0
         self._lock = threading.Lock()
         self._exited = threading.Event()
@@ -62,7 +78,7 @@ class OpenPlane:
         if self._plane is None or self._operator is None:
             raise InfraError(f"the control plane {self.name} is not open")
         return Session(
-            profile=self._loaded.profile,
+            profile=_as_seen(self._loaded.profile, self._operator.users[0]),
             bounds=self._options.bounds,
             kubeconfig=self._plane.kubeconfig,
             recording=self.directory,
@@ -70,8 +86,11 @@ class OpenPlane:
             operator_events=self.directory / OPERATOR_EVENTS,
             operator_log=self._operator.log_path,
             versions=self._plane.versions,
-            users=users(self._loaded),
+            users={**self._plane.users, **dict.fromkeys(self._operator.users, Layer.OPERATOR)},
             control=control,
+            audited=self._plane.audit_log is not None,
+            delete_namespaces=not self._plane.throw_away,
+            run=self._plane.run,
         )
 
     def open(self) -> None:
@@ -80,20 +99,23 @@ class OpenPlane:
         self.directory.mkdir(parents=True, exist_ok=True)
         try:
             self._plane = choose(
-                self._options.cluster, logs=self._options.results / "logs" / self.name
+                self._options.cluster,
+                logs=self._options.results / "logs" / self.name,
+                components=self._loaded.profile.supports(Feature.COMPONENT),
+                tell=self._say,
             )
+            for line in self._plane.plan():
+                self._say(line)
+            wanted = self._loaded.profile
+            if isinstance(self._plane, OwnClusterPlane) and wanted.supports(Feature.MULTINODE):
+                self._plane.require_lws(f"the operator {self._loaded.name}")
             self._plane.start()
             self._recorder = RecorderProcess.start(
                 kubeconfig=self._plane.kubeconfig, directory=self.directory,
-                audit_log=self._plane.audit_log, users=users(self._loaded),
+                audit_log=self._plane.audit_log, users=self._plane.users,
             )  # fmt: skip
             self._recorder.wait_ready()
-            self._operator = install(
-                self._plane, self._loaded, binary=self._options.binary, crds=self._options.crds,
-                faults=self._options.faults, bounds=self._options.bounds,
-                warm_up=lambda _running: self._warm_up(), on_event=self._on_event,
-            )  # fmt: skip
-            threading.Thread(target=self._watch_operator, daemon=True).start()
+            self._operator = self._install(self._plane)
             self._opened_at = time.time()
         except BaseException:
             self.close()
@@ -101,7 +123,10 @@ class OpenPlane:
 
     def judge_end(self) -> None:
         """Judge what the operator left outside the cases' namespaces, while everything still runs."""
-        if self._operator is not None and self._plane is not None:
+        if self._operator is None or self._plane is None:
+            return
+        # Elsewhere the operator works for others, too, and what it makes for them is theirs.
+        if self._plane.throw_away:
             judge_run(self._session(control=None), started_at=self._opened_at)
 
     def close(self) -> None:
@@ -118,6 +143,8 @@ class OpenPlane:
                 ending.callback(recorder.stop)
             if operator is not None:
                 ending.callback(operator.close)
+            if plane is not None and operator is not None:
+                ending.callback(plane.clear)
 
     def describe(self) -> dict[str, Any]:
         """Plain data from which a worker makes its Session."""
@@ -128,9 +155,36 @@ class OpenPlane:
             "operator_log": str(session.operator_log),
             "versions": dict(session.versions),
             "users": dict(session.users),
+            "identity_user": session.profile.identity_user,
+            "audited": session.audited,
+            "delete_namespaces": session.delete_namespaces,
+            "run": session.run,
+            "control": self._operator.control if self._operator is not None else None,
         }
 
     # Parts.
+
+    def _install(self, plane: EmbeddedPlane | KindPlane | OwnClusterPlane) -> InstalledOperator:
+        request, options = self._options.cluster, self._options
+        if isinstance(plane, EmbeddedPlane):
+            running = install(
+                plane, self._loaded, inputs=options.inputs, bounds=options.bounds,
+                warm_up=lambda _: self._warm_up(), on_event=self._on_event,
+            )  # fmt: skip
+            threading.Thread(target=self._watch_process, args=(running,), daemon=True).start()
+            return running
+        logs = options.results / "logs" / self.name
+        if request.installed_already:
+            return adopt_in_pods(
+                plane, self._loaded, bounds=options.bounds, log_directory=logs,
+                warm_up=lambda _: self._warm_up(), on_event=self._on_event,
+            )  # fmt: skip
+        return install_in_pods(
+            plane, self._loaded, inputs=options.inputs, bounds=options.bounds, log_directory=logs,
+            warm_up=lambda _: self._warm_up(), on_event=self._on_event,
+            nodes=RealNodes() if isinstance(plane, KindPlane) else None,
+            labels=of_run(plane.run),
+        )  # fmt: skip
 
     def _warm_up(self) -> None:
         """Let the operator bring a throw-away graph up once: /readyz was seen to say ok up to 8 s
@@ -146,7 +200,7 @@ class OpenPlane:
             self._recorder.wait_recording(kinds)
             namespace = namespace_name(f"warm-up-{self.name}")
             tail = Tail(self.directory, namespace)
-            open_namespace(api, namespace, bounds=bounds)
+            open_namespace(api, namespace, bounds=bounds, run=self._plane.run)
             body = manifest(graph, version=version, namespace=namespace)
             send(api, "POST", path_of(GRAPH_KIND, version, namespace), body=body)
             wanted = Wanted(namespace=namespace, graphs=(graph,), components=(), profile=profile)
@@ -157,8 +211,10 @@ class OpenPlane:
                     break
                 time.sleep(bounds.poll)
             api.request("DELETE", path_of(GRAPH_KIND, version, namespace, graph.name))
+            if not self._plane.throw_away:
+                api.request("DELETE", f"/api/v1/namespaces/{namespace}")
 
-    def _watch_operator(self) -> None:
+    def _watch_process(self, operator: RunningOperator) -> None:
         """Start the operator again after an exit that nobody asked for: the event is on record, and
         the other cases need an operator."""
         for _ in range(_RESTARTS):
@@ -166,8 +222,7 @@ class OpenPlane:
                 if self._closing.is_set():
                     return
             self._exited.clear()
-            operator = self._operator
-            if operator is None or operator.alive():
+            if operator.alive():
                 continue
             with contextlib.suppress(InfraError):  # not ready again: its exit is on record, too
                 operator.start()
@@ -179,28 +234,34 @@ class OpenPlane:
             self._exited.set()
 
 
-def users(loaded: LoadedProfile) -> dict[str, str]:
-    """User name in the audit log → layer, for the parts of an embedded plane."""
-    return {
-        "dgd-conformance": Layer.SUITE,
-        loaded.profile.identity_user: Layer.OPERATOR,
-        "lws-controller-manager": Layer.LWS_CONTROLLER,
-        "kwok": Layer.PLATFORM,
-    }
+def _as_seen(profile: Profile, user: str) -> Profile:
+    """The profile with the user name that the operator really has: in pods its ServiceAccount's."""
+    return profile.model_copy(update={"identity_user": user})
 
 
 def session_from(
-    description: dict[str, Any], *, loaded: LoadedProfile, options: RunOptions
+    description: dict[str, Any],
+    *,
+    loaded: LoadedProfile,
+    options: RunOptions,
+    disruptive: bool = False,
 ) -> Session:
-    """A worker's Session on a plane that another process owns."""
+    """A worker's Session on a plane that another process owns. `disruptive`: with the power to stop
+    the operator, where that can be had from outside."""
+    control = description["control"] if disruptive else None
+    kubeconfig = Path(description["kubeconfig"])
     return Session(
-        profile=loaded.profile,
+        profile=_as_seen(loaded.profile, description["identity_user"]),
         bounds=options.bounds,
-        kubeconfig=Path(description["kubeconfig"]),
+        kubeconfig=kubeconfig,
         recording=Path(description["recording"]),
         results=options.results,
         operator_events=Path(description["recording"]) / OPERATOR_EVENTS,
         operator_log=Path(description["operator_log"]),
         versions=description["versions"],
         users=description["users"],
+        control=attach(control, kubeconfig) if control else None,
+        audited=description["audited"],
+        delete_namespaces=description["delete_namespaces"],
+        run=description["run"],
     )

@@ -12,8 +12,9 @@ import pytest
 from filelock import FileLock
 
 from conformance.cluster.programs import ensure
+from conformance.cluster.provider import ClusterKind
 from conformance.model.errors import ConformanceError, UsageError, Violation
-from conformance.plugin import collection, run_options, summary
+from conformance.plugin import collection, run_options, sharding, summary
 from conformance.plugin.director import Director
 from conformance.plugin.judging import run_case
 from conformance.plugin.marks import mark_of
@@ -40,6 +41,7 @@ def configure(config: pytest.Config) -> None:
     """Check the options at once; prepare the results directory in the controller alone."""
     try:
         run = config.stash[OPTIONS] = run_options.read(config)
+        sharding.register(config)
         if not _is_worker(config) and not _only_looks(config):
             config.stash[_LOCK] = summary.prepare(run.results)
     except UsageError as error:
@@ -70,9 +72,15 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config.stash[WORKER] = Worker(run)
     if _is_worker(config):
         return
-    _prepare_programs(config)
-    config.stash[_DIRECTOR] = Director(run)
+    if run.cluster.kind is ClusterKind.EMBEDDED:
+        _prepare_programs(config)
     reporter = config.pluginmanager.get_plugin("terminalreporter")
+
+    def say(line: str) -> None:
+        if reporter is not None:
+            reporter.write_line(line)
+
+    config.stash[_DIRECTOR] = Director(run, say)
     if reporter is not None:
         config.stash[_PROGRESS] = summary.ProgressLines(run.results / "live", reporter)
         config.stash[_PROGRESS].start()
@@ -104,7 +112,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if _only_looks(config) or (_is_distributed(config) and not _is_worker(config)):
         return
     cases = summary.expected(session.items, run)
-    left_out = summary.left_out(config.stash[_DESELECTED], run) if cases else []
+    reported = bool(cases) or sharding.all_elsewhere(config)
+    left_out = summary.left_out(config.stash[_DESELECTED], run) if reported else []
     groups = {
         item.nodeid: f"disruptive-{collection.operator_of(item)}"
         for item in session.items
@@ -242,6 +251,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     allure_results = getattr(config.option, "allure_report_dir", None)
     reports = summary.write_reports(
         config.stash[OPTIONS], cases, given,
+        planes=director.descriptions if director is not None else {},
         allure_results=Path(allure_results) if allure_results else None,
         broken_off=config.stash.get(_BROKEN_OFF, ""),
     )  # fmt: skip

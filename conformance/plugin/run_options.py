@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from conformance.cluster.provider import ClusterKind, choose
+from conformance.cluster.own import OwnClusterOptions
+from conformance.cluster.provider import ClusterKind, ClusterRequest
 from conformance.model.bounds import Bounds
 from conformance.model.errors import UsageError
 from conformance.operator import profiles
 from conformance.operator.inputs import Inputs, check_inputs
 from conformance.operator.profiles import LoadedProfile
+from conformance.plugin.kind import kind_cluster_class, kind_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,10 +24,8 @@ class RunOptions:
     """What the run was asked for."""
 
     operators: tuple[LoadedProfile, ...]
-    binary: Path | None
-    crds: Path | None
-    faults: tuple[str, ...]
-    cluster: ClusterKind
+    inputs: Inputs = field(default_factory=Inputs)
+    cluster: ClusterRequest = field(default_factory=ClusterRequest)
     bounds: Bounds
     results: Path
 
@@ -34,8 +34,47 @@ class RunOptions:
         return next(loaded for loaded in self.operators if loaded.name == name)
 
 
+_OWN = {
+    "--kube-context": "dgd_context",
+    "--i-own-this-cluster": "dgd_own",
+    "--install-operator": "dgd_install",
+}
+_DEFAULTS = {
+    "cluster": ClusterKind.AUTO.value,
+    "timeout-factor": 1.0,
+}
+_GIVEN = {
+    "operator-binary": "dgd_binary",
+    "operator-crds": "dgd_crds",
+    "operator-image": "dgd_image",
+    "operator-chart": "dgd_chart",
+    "fault": "dgd_faults",
+    "cluster": "dgd_cluster",
+    "kube-context": "dgd_context",
+    "kubernetes-version": "dgd_kubernetes",
+    "hold": "dgd_hold",
+    "timeout-factor": "dgd_factor",
+    "shard": "dgd_shard",
+}
+_SWITCHES = {
+    "i-own-this-cluster": "dgd_own",
+    "install-operator": "dgd_install",
+}
+
+
+def given(config: pytest.Config) -> dict[str, str]:
+    """The options that were given and differ from the default, as they stand in a report: name →
+    value, several joined by a comma, empty for a switch."""
+    found = {name: "" for name, dest in _SWITCHES.items() if config.getoption(dest)}
+    for name, dest in _GIVEN.items():
+        value = config.getoption(dest)
+        if value and value != _DEFAULTS.get(name):
+            found[name] = ",".join(value) if isinstance(value, list) else str(value)
+    return found
+
+
 def read(config: pytest.Config) -> RunOptions:
-    """The checked options. Raises UsageError in one sentence."""
+    """The checked options. Raises UsageError."""
     get = config.getoption
     loaded = tuple(profiles.load(name) for name in get("dgd_operators"))
     names = [profile.name for profile in loaded]
@@ -45,56 +84,77 @@ def read(config: pytest.Config) -> RunOptions:
     inputs = Inputs(
         binary=_path(get("dgd_binary")),
         crds=_path(get("dgd_crds")),
+        image=get("dgd_image") or "",
+        chart=get("dgd_chart") or "",
         faults=tuple(get("dgd_faults")),
     )
-    for profile in loaded:
-        inputs = check_inputs(profile, inputs)
+    cluster = _request(config, _kind(get("dgd_cluster"), loaded))
     return RunOptions(
         operators=loaded,
-        binary=inputs.binary,
-        crds=inputs.crds,
-        faults=inputs.faults,
-        cluster=_cluster(get("dgd_cluster")),
+        inputs=_inputs(loaded, inputs, cluster),
+        cluster=cluster,
         bounds=_bounds(hold=get("dgd_hold"), factor=get("dgd_factor")),
         results=Path(get("dgd_results")).absolute(),
     )
 
 
-_DEFAULTS = {"cluster": ClusterKind.AUTO.value, "timeout-factor": 1.0}
-_GIVEN = {
-    "operator-binary": "dgd_binary",
-    "operator-crds": "dgd_crds",
-    "fault": "dgd_faults",
-    "cluster": "dgd_cluster",
-    "hold": "dgd_hold",
-    "timeout-factor": "dgd_factor",
-}
+def _inputs(
+    operators: tuple[LoadedProfile, ...], inputs: Inputs, cluster: ClusterRequest
+) -> Inputs:
+    if not cluster.installed_already:
+        for loaded in operators:
+            inputs = check_inputs(loaded, inputs, placement=cluster.placement)
+        return inputs
+    if inputs != Inputs():
+        raise UsageError(
+            "--cluster=kubeconfig takes the operator that is installed there, so it has no use for "
+            "options that describe another one: give --install-operator too, or leave them out"
+        )
+    for loaded in operators:
+        _ = loaded.profile.pods
+    return inputs
 
 
-def given(config: pytest.Config) -> dict[str, str]:
-    """The options that were given and differ from the default, as they stand in a report: name →
-    value, several joined by a comma."""
-    found = {}
-    for name, dest in _GIVEN.items():
-        value = config.getoption(dest)
-        if value and value != _DEFAULTS.get(name):
-            found[name] = ",".join(value) if isinstance(value, list) else str(value)
-    return found
+def _request(config: pytest.Config, kind: ClusterKind) -> ClusterRequest:
+    """The options of that kind of cluster. pytest-kind owns some of them, and need not be there."""
+    get = config.getoption
+    if kind is not ClusterKind.KUBECONFIG:
+        for option, dest in _OWN.items():
+            if get(dest):
+                raise UsageError(f"{option} is for --cluster=kubeconfig, found --cluster={kind}")
+    if kind is ClusterKind.KIND:
+        return ClusterRequest(
+            kind=kind,
+            kind_cluster=kind_cluster_class(config),
+            kind_options=kind_options(config, kubernetes=get("dgd_kubernetes") or ""),
+        )
+    if kind is ClusterKind.KUBECONFIG:
+        return ClusterRequest(
+            kind=kind,
+            own_options=OwnClusterOptions(
+                kubeconfig=_path(get("kubeconfig", None)),
+                context=get("dgd_context"),
+                i_own=get("dgd_own"),
+                install_operator=get("dgd_install"),
+            ),
+        )
+    return ClusterRequest()
 
 
 def _path(value: str | None) -> Path | None:
     return None if value is None else Path(value)
 
 
-def _cluster(value: str) -> ClusterKind:
+def _kind(value: str, loaded: tuple[LoadedProfile, ...]) -> ClusterKind:
     try:
         kind = ClusterKind(value)
     except ValueError:
         known = ", ".join(ClusterKind)
         raise UsageError(f"--cluster={value} is unknown; expected one of {known}") from None
-    if kind in (ClusterKind.KIND, ClusterKind.KUBECONFIG):
-        choose(kind)  # says that this version has none of that kind
-    return kind
+    if kind is not ClusterKind.AUTO:
+        return kind
+    as_processes = all(one.profile.install is not None for one in loaded)
+    return ClusterKind.EMBEDDED if as_processes else ClusterKind.KIND
 
 
 def _bounds(*, hold: float | None, factor: float) -> Bounds:

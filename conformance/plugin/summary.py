@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock, Timeout
@@ -13,6 +15,7 @@ from filelock import FileLock, Timeout
 from conformance import __version__
 from conformance.cluster.pins import PINS
 from conformance.model.errors import UsageError
+from conformance.model.installs import Placement
 from conformance.plugin import collection
 from conformance.plugin.marks import case_id, mark_of, title_of
 from conformance.plugin.run_options import RunOptions
@@ -54,8 +57,7 @@ def prepare(results: Path) -> FileLock:
 def header(run: RunOptions) -> list[str]:
     """What is under test, above the first case."""
     names = ", ".join(loaded.name for loaded in run.operators)
-    versions = ", ".join(f"{program} {pin.version}" for program, pin in PINS.items())
-    lines = [f"operator under test: {names}", f"control plane: embedded ({versions})"]
+    lines = [f"operator under test: {names}", f"cluster: {_cluster(run)}"]
     deviations = run.bounds.deviations()
     if deviations:
         changed = ", ".join(f"{name} {value:g}" for name, (value, _) in deviations.items())
@@ -63,6 +65,16 @@ def header(run: RunOptions) -> list[str]:
             f"bounds changed: {changed} (a report of such a run does not claim conformance)"
         )
     return lines
+
+
+def _cluster(run: RunOptions) -> str:
+    request = run.cluster
+    if request.kind_options is not None:
+        return f"kind ({request.kind_options.node_image})"
+    if request.own_options is not None:
+        return f"kubeconfig (context {request.own_options.context})"
+    versions = ", ".join(f"{program} {pin.version}" for program, pin in PINS.items())
+    return f"embedded ({versions})"
 
 
 def expected(items: list[pytest.Item], run: RunOptions) -> list[CaseResult]:
@@ -98,6 +110,7 @@ def write_reports(
     cases: list[CaseResult],
     options: dict[str, str],
     *,
+    planes: Mapping[str, Mapping[str, Any]],
     allure_results: Path | None,
     broken_off: str,
 ) -> list[ConformanceReport]:
@@ -106,18 +119,16 @@ def write_reports(
     for case in cases:
         if case.not_run is not None:
             collect.write_case(run.results, case)
-    versions = {
-        "suite": __version__,
-        "python": sys.version.split()[0],
-        **{str(program): pin.version for program, pin in PINS.items()},
-    }
+    versions = {"suite": __version__, "python": sys.version.split()[0]}
     facts = {
         loaded.name: RunFacts(
             profile=loaded.profile,
             bounds=run.bounds,
-            versions=versions,
+            cluster=run.cluster.kind.value,
+            versions={**versions, **planes.get(loaded.name, {}).get("versions", {})},
             options={"operator": loaded.given, **options},
-            admin=loaded.profile.install is not None and loaded.profile.install.cluster_admin,
+            admin=run.cluster.placement is Placement.PROCESS
+            and loaded.profile.process.cluster_admin,
         )
         for loaded in run.operators
     }

@@ -39,26 +39,28 @@ class Worker:
 
     def __init__(self, options: RunOptions) -> None:
         self._options = options
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[tuple[str, bool], Session] = {}
         self._own: tuple[str, planes.OpenPlane] | None = None
         self._apis: dict[Path, Api] = {}
         self._logs: dict[Path, OperatorLog] = {}
 
     def session(self, operator: str, *, disruptive: bool) -> Session:
         """The session a case runs in; opens or awaits the plane the first time."""
-        if disruptive:
+        if disruptive and not self._options.cluster.one_plane:
             if self._own is not None and self._own[0] != operator:
                 self._own[1].close()
                 self._own = None
             if self._own is None:
                 self._own = (operator, director.open_own(self._options, operator))
             return self._own[1].session
-        if operator not in self._sessions:
-            description = director.await_shared(self._options, operator)
-            self._sessions[operator] = planes.session_from(
-                description, loaded=self._options.operator(operator), options=self._options
-            )
-        return self._sessions[operator]
+        key = (operator, disruptive)
+        if key not in self._sessions:
+            description = director.await_shared(self._options, operator, quiet=disruptive)
+            self._sessions[key] = planes.session_from(
+                description, loaded=self._options.operator(operator), options=self._options,
+                disruptive=disruptive,
+            )  # fmt: skip
+        return self._sessions[key]
 
     def api(self, kubeconfig: Path) -> Api:
         """A client that is kept for the plane of that kubeconfig."""
@@ -126,12 +128,12 @@ def _make(
     name = case_id(item)
     namespace = namespace_name(name)
     tail = Tail(session.recording, namespace, lag=options.bounds.recorder_lag)
-    open_namespace(api, namespace, bounds=options.bounds)
+    open_namespace(api, namespace, bounds=options.bounds, run=session.run)
     header = Header(
         case=name, feature=mark.feature, title=title_of(item), operator=session.operator,
         namespace=namespace, profile=session.profile.model_dump(mode="json"),
         bounds=session.bounds.to_json(), versions={"suite": __version__, **session.versions},
-        race=mark.race, users=session.users, started_at=time.time(),
+        race=mark.race, users=session.users, audited=session.audited, started_at=time.time(),
     )  # fmt: skip
     # Only xdist workers have a number; alone, the one process writes the one line.
     worker = os.environ.get("PYTEST_XDIST_WORKER", "main")

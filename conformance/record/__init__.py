@@ -5,8 +5,8 @@ from __future__ import annotations
 from conformance.record.journal import Journal
 from conformance.record.layout import Ready
 from conformance.record.oplog import OperatorLog
-from conformance.record.process import RecorderProcess
+from conformance.record.process import RecorderProcess, unseen_kinds
 from conformance.record.tail import Tail
 from conformance.record.verify import verify
 
-__all__ = ["Journal", "OperatorLog", "Ready", "RecorderProcess", "Tail", "verify"]
+__all__ = ["Journal", "OperatorLog", "Ready", "RecorderProcess", "Tail", "unseen_kinds", "verify"]

@@ -3,7 +3,8 @@
     DIR/ready                 written once every kind was listed: start of the history's validity
     DIR/live/<namespace>.jsonl   events and writes of one namespace
     DIR/live/_cluster.jsonl      those of cluster-scoped objects
-    DIR/live/_recorder.jsonl     gap marks, and a heartbeat that shows the recorder alive
+    DIR/live/_recorder.jsonl     gap marks, kinds that may not be seen, and a heartbeat that shows
+                                 the recorder alive
     DIR/recorder.log          what the recorder itself had to say
 
 One file a namespace, so that a reader parses its own case and nothing else: eight readers of one
@@ -82,6 +83,8 @@ class Ready:
     audited: bool
     users: Mapping[str, str] = field(default_factory=dict)
     """User name in the audit log → layer, as given to the recorder."""
+    unseen: Mapping[str, str] = field(default_factory=dict)
+    """Kind as in `kinds` → why it may not be seen."""
 
     def write(self, directory: Path) -> None:
         """Atomically: a reader sees it whole or not at all."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import conformance
+from conformance.history.records import Unseen, from_json
 from conformance.kube import Resource
 from conformance.model.errors import InfraError
 from conformance.record.layout import RECORDER, LineReader, Ready, live_file, log_file
@@ -87,14 +89,15 @@ class RecorderProcess:
             time.sleep(_POLL_SECONDS)
 
     def wait_recording(self, resources: Iterable[Resource], within: float = 10.0) -> None:
-        """Until these kinds are recorded: after CRDs were installed, and before a case that must
-        not see the gap mark with which a late kind starts. Raises InfraError after `within` s."""
+        """Until these kinds are recorded, or known to be unseen: after CRDs were installed, and before
+        a case that must not see the gap mark with which a late kind starts. Raises InfraError after
+        `within` s."""
         missing = {str(resource) for resource in resources}
         reader = LineReader(live_file(self.directory, RECORDER))
         end = time.monotonic() + within
         while True:
             for line in reader.read():
-                if b'"record":"kind"' in line:
+                if b'"record":"kind"' in line or b'"record":"unseen"' in line:
                     missing.discard(json.loads(line)["resource"])
             if not missing:
                 reader.close()
@@ -122,3 +125,15 @@ class RecorderProcess:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
+
+
+def unseen_kinds(directory: Path) -> list[Unseen]:
+    """What a recorder that writes (or wrote) into `directory` may not see, as far as it is known."""
+    found = []
+    with contextlib.closing(LineReader(live_file(directory, RECORDER))) as reader:
+        for line in reader.read():
+            if b'"record":"unseen"' in line:
+                mark = from_json(json.loads(line))
+                assert isinstance(mark, Unseen)
+                found.append(mark)
+    return found

@@ -92,16 +92,22 @@ class Recorder:
                         f"the recorder could not list {watcher.resource} within {READY_SECONDS:g} s"
                     )
         self._check()
+        seen = [watcher for watcher in initial if not watcher.unseen]
+        if not seen:
+            raise InfraError(
+                "the recorder may not list a single kind; give its user the right to list and watch"
+            )
         self._clock.tick()
         self._drain_audit()
         self._beat()
         self._ready = True
         Ready(
-            revision=max(watcher.list_revision for watcher in initial),
+            revision=max(watcher.list_revision for watcher in seen),
             at=time.time(),
-            kinds=tuple(sorted(str(watcher.resource) for watcher in initial)),
+            kinds=tuple(sorted(str(watcher.resource) for watcher in seen)),
             audited=self._audit is not None,
             users=self._users,
+            unseen={str(w.resource): w.unseen for w in initial if w.unseen},
         ).write(self._directory)
 
     def _keep(self) -> None:
@@ -120,7 +126,7 @@ class Recorder:
     def _beat(self, *, stopped: bool = False) -> None:
         at, revision = time.time(), self._clock.revision
         self._drain_audit()
-        down = tuple(sorted(w.resource.kind for w in self._all() if not w.open))
+        down = tuple(sorted(w.resource.kind for w in self._all() if not (w.open or w.unseen)))
         self._sink.heartbeat(Heartbeat(at=at, revision=revision, down=down, stopped=stopped))
 
     def _drain_audit(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from conformance.history.records import EventType, Gap, Write, to_json
+from conformance.history.records import EventType, Gap, Unseen, Write, to_json
 from conformance.record.layout import CLUSTER, RECORDER, Heartbeat, live_file
 from conformance.record.masking import mask_object, mask_text
 
@@ -51,6 +51,10 @@ class Sink:
     def gap(self, gap: Gap) -> None:
         """A gap mark. It must be written before whatever follows the gap."""
         self._append(RECORDER, _line(to_json(gap)))
+
+    def unseen(self, mark: Unseen) -> None:
+        """A kind that the recorder may not see."""
+        self._append(RECORDER, _line(to_json(mark)))
 
     def recording(self, resource: str, at: float) -> None:
         """A kind was listed and is recorded from now on."""

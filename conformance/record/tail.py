@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from conformance.history.history import History
-from conformance.history.records import Event, EventType, Gap, Header, Record, Write, from_json
+from conformance.history.records import (
+    Event,
+    EventType,
+    Gap,
+    Header,
+    Record,
+    Unseen,
+    Write,
+    from_json,
+)
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError
 from conformance.model.state import Obj, State
@@ -46,6 +55,8 @@ class Tail:
         """When the last event of the namespace arrived at the recorder; 0 before the first."""
         self.revision = 0
         """The highest revision of any event so far."""
+        self.unseen: dict[tuple[str, str], Unseen] = {}
+        """(kind, group) → mark, of what the recorder may not see."""
         self._lag = lag
         self._own = LineReader(live_file(directory, namespace))
         self._others = [LineReader(live_file(directory, n)) for n in (CLUSTER, *also)]
@@ -152,6 +163,12 @@ class Tail:
     def _take_sign(self, data: Mapping[str, Any]) -> None:
         if data["record"] == "heartbeat":
             self._heartbeat = Heartbeat.from_data(data)
+        elif data["record"] == Unseen.record:
+            # Of whatever time: what was unseen before the case is unseen in it, too.
+            mark = from_json(data)
+            assert isinstance(mark, Unseen)
+            self.unseen[mark.kind, mark.group] = mark
+            self.records.append(mark)
         elif data["record"] == Gap.record and data["at"] >= self.since:
             self.records.append(from_json(data))
 

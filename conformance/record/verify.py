@@ -58,16 +58,20 @@ def verify(
     """(verified: kind → revision of its list, disagreed: kind → what differs).
 
     Lists the metadata of each kind once: of the given resources, and of every kind ever seen in the
-    namespace. The record as of the list's revision must hold the same objects in the same versions;
-    it may take `within` seconds to get there. Raises InfraError if the recorder is dead or a list
-    fails.
+    namespace, save those that may not be seen. The record as of the list's revision must hold the
+    same objects in the same versions; it may take `within` seconds to get there. Raises InfraError if
+    the recorder is dead or a list fails.
     """
     tail.poll()
     chosen = {(resource.kind, resource.group): resource for resource in resources}
     for kind, group in tail.kinds() - chosen.keys():
         if kind not in UNVERIFIED:
             chosen[kind, group] = _resource(api, kind, group)
-    relevant = [r for r in chosen.values() if r.namespaced and r.kind not in UNVERIFIED]
+    relevant = [
+        resource
+        for key, resource in chosen.items()
+        if resource.namespaced and resource.kind not in UNVERIFIED and key not in tail.unseen
+    ]
     # All at once: a list of a kind at rest waits 0.1 s and more until the API server's cache of it
     # has caught up with the writes to others (one after another took 3 s with 12 busy cases).
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:

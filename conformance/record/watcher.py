@@ -8,9 +8,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from conformance.history.records import EventType, Gap
+from conformance.history.records import EventType, Gap, Unseen
 from conformance.kube import (
     Api,
+    ForbiddenError,
     NotServedError,
     Resource,
     WatchExpiredError,
@@ -70,6 +71,7 @@ class Watcher(threading.Thread):
     recorder ran: it then starts with a gap mark.
 
     `listed` is set after the first list; `failed` says why it ended, which nothing else can heal.
+    A kind that the identity may not list and watch is `unseen`: the watcher marks it and ends.
     """
 
     def __init__(
@@ -88,6 +90,8 @@ class Watcher(threading.Thread):
         """May be set to another version of the same kind; used from the next connection on."""
         self.listed = threading.Event()
         self.failed: str = ""
+        self.unseen: str = ""
+        """Why nothing of the kind is recorded; empty if it is."""
         self.list_revision = 0
         self.open = False
         """The watch stands right now."""
@@ -105,6 +109,7 @@ class Watcher(threading.Thread):
         self._opened_at = 0.0
         self._revision = clock.revision
         self._bookmarked = False
+        self._was_open = False
         # uid → (revision, namespace, last state as written): a re-list must tell what has vanished.
         self._known: dict[str, tuple[int, str, str]] = {}
         self._halt = threading.Event()
@@ -131,6 +136,12 @@ class Watcher(threading.Thread):
                 self._silence = str(error)
             except WatchExpiredError as error:
                 self._gap_reason, self._must_list = str(error), True
+            except ForbiddenError as error:
+                if not self._was_open:
+                    self._unsee(str(error))
+                    return
+                # The right was taken away, and may come back: until then the watch is down.
+                self._pause(str(error))
             except NotServedError as error:
                 if self._retired.is_set():
                     self._vanish_all()
@@ -161,7 +172,7 @@ class Watcher(threading.Thread):
 
     def _opened(self) -> None:
         """The watch goes on from where it broke: no event is lost, but their times are late."""
-        self.open, self._failures = True, 0
+        self.open, self._failures, self._was_open = True, 0, True
         broken_at, self._broken_at = self._broken_at, 0.0
         now = self._opened_at = time.time()
         if broken_at and now - broken_at > _TOLERATED_SECONDS:
@@ -176,6 +187,21 @@ class Watcher(threading.Thread):
         self._halt.wait(_BACKOFF[min(self._failures, len(_BACKOFF) - 1)])
         self._failures += 1
 
+    def _unsee(self, reason: str) -> None:
+        resource = self.resource
+        self.unseen = reason
+        self._sink.unseen(
+            Unseen(
+                at=time.time(),
+                kind=resource.kind,
+                group=resource.group,
+                resource=str(resource),
+                reason=reason,
+            )
+        )
+        self._halt.set()
+        self.listed.set()
+
     def _give_up(self, reason: str) -> None:
         self.failed = reason
         self.listed.set()
@@ -185,6 +211,8 @@ class Watcher(threading.Thread):
         answer = self._api.request("GET", self.resource.path(), timeout=60.0)
         if answer.code == 404:
             raise NotServedError(f"{self.resource} is not served")
+        if answer.code == 403:
+            raise ForbiddenError(f"{self.resource} may not be listed: {answer.message}")
         if not answer.ok:
             raise InfraError(f"{self.resource} cannot be listed: {answer.code} {answer.message}")
         now, body = time.time(), answer.body

@@ -132,6 +132,8 @@ def _checker(result: CheckResult) -> None:
     elif gating:
         error = InfraError("\n".join(finding.message for finding in gating))
     word = result.verdict or "does not apply"
+    if result.blind:
+        word = f"{word} ({result.blind})"
     reported = [f.message for f in result.findings if not f.gates]
     _step(f"{name}: {word}", error=error, children=[(text, 0.0, 0.0) for text in reported])
 

@@ -89,7 +89,11 @@ def case_result(
         unexpected_passes=[
             failure.link
             for failure in unexpected_passes(
-                profile, header.case, findings, race=header.race, judged=not error
+                profile,
+                header.case,
+                findings,
+                race=header.race,
+                judged=not error and not any(result.blind for result in judgement.results),
             )
         ],
         history=history_file,

@@ -89,6 +89,9 @@ def verify(report: ConformanceReport, folder: Path) -> list[str]:
                 problems.append(f"case {case.id} names no history, so nothing backs its verdict")
             continue
         problems += _digest(case.id, folder / case.history.path, case.history.sha256)
+        for part in case.parts:
+            if part.history is not None:
+                problems += _digest(case.id, folder / part.history.path, part.history.sha256)
     return problems
 
 

@@ -1,9 +1,13 @@
-"""What pytest's own JUnit XML lacks: verdict, outcome and findings as properties of each case."""
+"""What pytest's own JUnit XML lacks: verdict, outcome and findings as properties of each case; and the
+files of several shards as one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from xml.etree import ElementTree
 
+from conformance.model.errors import UsageError
 from conformance.report.model import CaseResult
 
 
@@ -28,3 +32,29 @@ def record(record_property: Callable[[str, object], None], case: CaseResult) -> 
     """Hand them to pytest's `record_property` fixture; under xdist they reach the controller."""
     for name, value in properties(case):
         record_property(name, value)
+
+
+_COUNTS = ("tests", "failures", "errors", "skipped")
+
+
+def merge(paths: Sequence[Path], target: Path) -> None:
+    """Write the test cases of several JUnit files into one suite. `time`, seconds, is the sum, as
+    pytest's own is over its workers. Raises UsageError for a file that is none; OSError."""
+    suite = ElementTree.Element("testsuite", {"name": "pytest"})
+    seconds = 0.0
+    counts = dict.fromkeys(_COUNTS, 0)
+    for path in paths:
+        try:
+            root = ElementTree.parse(path).getroot()
+            for one in root.iter("testsuite"):
+                counts = {name: n + int(one.get(name, 0)) for name, n in counts.items()}
+                seconds += float(one.get("time", 0))
+                for name in ("timestamp", "hostname"):
+                    suite.attrib.setdefault(name, one.get(name, ""))
+                suite.extend(one.findall("testcase"))
+        except (ElementTree.ParseError, ValueError) as error:
+            raise UsageError(f"{path} is no JUnit XML ({error}); run that shard again") from None
+    suite.attrib.update({name: str(n) for name, n in counts.items()}, time=f"{seconds:.3f}")
+    root = ElementTree.Element("testsuites", {"name": "pytest tests"})
+    root.append(suite)
+    ElementTree.ElementTree(root).write(target, encoding="utf-8", xml_declaration=True)

@@ -118,6 +118,8 @@ class CaseResult(_Part):
     unexpected_passes: list[str] = []
     """Links of known failures of this case that did not show: the profile is out of date."""
     history: HistoryFile | None = None
+    parts: list[CaseResult] = []
+    """In a merged report, of a judgement of the whole run: what each shard's run showed."""
 
     @property
     def known(self) -> bool:

@@ -89,16 +89,22 @@ def recheck(folder: Path) -> list[Recheck]:
     return [_one(path, results, stored) for path in found]
 
 
-def _stored(results: Path) -> dict[tuple[str, str], CaseResult]:
-    """The run's own results by operator and case: its files of cases, else its reports."""
+def _stored(results: Path) -> dict[tuple[str, ...], CaseResult]:
+    """The run's own results by path of the history, and by operator and case: its files of cases, else
+    its reports. Of a merged judgement, each shard's history has a result of its own."""
     cases = collect.read_cases(results)
     if not cases:
         for path in sorted(results.glob(f"{files.STEM}*.json")):
             cases += files.read(path).cases
-    return {(case.operator, case.id): case for case in cases}
+    found: dict[tuple[str, ...], CaseResult] = {(case.operator, case.id): case for case in cases}
+    for case in cases:
+        for one in (case, *case.parts):
+            if one.history is not None:
+                found[(one.history.path,)] = one
+    return found
 
 
-def _one(path: Path, results: Path, stored: dict[tuple[str, str], CaseResult]) -> Recheck:
+def _one(path: Path, results: Path, stored: dict[tuple[str, ...], CaseResult]) -> Recheck:
     name = path.relative_to(results).as_posix() if path.is_relative_to(results) else str(path)
     try:
         history: History = store.read(path)
@@ -107,7 +113,7 @@ def _one(path: Path, results: Path, stored: dict[tuple[str, str], CaseResult]) -
         reason = " ".join(str(error).split())
         return Recheck(path=name, problem=f"{name} cannot be judged: {reason}")
     header = history.header
-    before = stored.get((header.operator, header.case))
+    before = stored.get((name,)) or stored.get((header.operator, header.case))
     now = case_result(
         history,
         judgement,

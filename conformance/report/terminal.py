@@ -31,8 +31,9 @@ _STYLES = {
     "violates": "bold red",
 }
 _NOT_RUN = "not run"
+_OUTCOME = "outcome"
 _REPEATABLE = ("fault",)
-_MOST_FAILURES = 20
+MOST_FAILURES = 20
 
 
 def waiting(what: str, elapsed: float, bound: float) -> str:
@@ -48,9 +49,7 @@ def verdict_table(cases: Iterable[CaseResult], *, width: int = 100, color: bool 
     Times are seconds from the start of a case to its judgement. Without `color` the text holds no
     escape sequence.
     """
-    everything = list(cases)
-    chosen = {case.feature for case in everything if case.not_run is not NotRun.DESELECTED}
-    listed = [case for case in everything if case.feature in chosen]
+    listed = chosen(cases)
     console = Console(
         file=io.StringIO(),
         width=width,
@@ -68,27 +67,45 @@ def verdict_table(cases: Iterable[CaseResult], *, width: int = 100, color: bool 
     return "\n".join(line.rstrip() for line in capture.get().strip("\n").splitlines())
 
 
-def _table(cases: Sequence[CaseResult], *, narrow: bool) -> Table:
+Cell = str | Text
+
+
+def grid(cases: Sequence[CaseResult], *, narrow: bool = False) -> list[list[Cell]]:
+    """The verdict table's head, a row a feature, and the row of totals. `narrow`: outcomes share one
+    column."""
     words = [str(o) for o in _OUTCOMES] + [_NOT_RUN]
     outcomes = [word for word in words if any(_ended(case) == word for case in cases)]
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, show_footer=True)
-    table.add_column("feature", footer="all", no_wrap=True)
-    table.add_column("cases", justify="right", footer=str(len(cases)), no_wrap=True)
-    totals = [sum(_ended(case) == word for case in cases) for word in outcomes]
-    if narrow:
-        table.add_column("outcome", footer=_lines(totals, outcomes))
-    else:
-        for total, word in zip(totals, outcomes, strict=True):
-            table.add_column(word, justify="right", footer=_count(total), no_wrap=True)
-    median, slowest = _times(cases)
-    table.add_column("median", justify="right", footer=median, no_wrap=True)
-    table.add_column("slowest", justify="right", footer=slowest, no_wrap=True)
-    table.add_column("verdict", footer=_verdict(cases))
-    for feature in dict.fromkeys(case.feature for case in cases):
-        own = [case for case in cases if case.feature == feature]
+
+    def row(name: str, own: Sequence[CaseResult]) -> list[Cell]:
         counts = [sum(_ended(case) == word for case in own) for word in outcomes]
         cells = [_lines(counts, outcomes)] if narrow else [_count(count) for count in counts]
-        table.add_row(feature, str(len(own)), *cells, *_times(own), _verdict(own))
+        return [name, str(len(own)), *cells, *_times(own), _verdict(own)]
+
+    shown = [_OUTCOME] if narrow else outcomes
+    features = dict.fromkeys(case.feature for case in cases)
+    return [
+        ["feature", "cases", *shown, "median", "slowest", "verdict"],
+        *(row(name, [case for case in cases if case.feature == name]) for name in features),
+        row("all", cases),
+    ]
+
+
+def chosen(cases: Iterable[CaseResult]) -> list[CaseResult]:
+    """Those of features that were not left out as a whole: a run of one case is about that one."""
+    listed = list(cases)
+    features = {case.feature for case in listed if case.not_run is not NotRun.DESELECTED}
+    return [case for case in listed if case.feature in features]
+
+
+def _table(cases: Sequence[CaseResult], *, narrow: bool) -> Table:
+    head, *rows, totals = grid(cases, narrow=narrow)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, show_footer=True)
+    for name, total in zip(head, totals, strict=True):
+        wraps = name in (_OUTCOME, "verdict")
+        left = wraps or name == "feature"
+        table.add_column(name, footer=total, justify="left" if left else "right", no_wrap=not wraps)
+    for cells in rows:
+        table.add_row(*cells)
     return table
 
 
@@ -139,21 +156,32 @@ def _verdict(cases: Sequence[CaseResult]) -> Text:
     return text
 
 
-def failures(cases: Iterable[CaseResult]) -> str:
-    """Each gating case with its first sentence (those with the same error together); empty if there
-    is none."""
+def gating(cases: Iterable[CaseResult]) -> list[tuple[str, str, str]]:
+    """What gates: its verdict, which case it is, and its first sentence. Those with the same error
+    together: what broke a run off is told once, and not for each case that did not come to run."""
     alike: dict[tuple[str, str], list[CaseResult]] = {}
     for case in cases:
         if case.gates:
-            # What broke a run off is told once, and not for each case that did not come to run.
             key = case.id if case.findings else case.sentence
             alike.setdefault((_word(case), key), []).append(case)
+    return [
+        (
+            word,
+            group[0].id if len(group) == 1 else f"{group[0].id} and {len(group) - 1} more",
+            group[0].sentence,
+        )
+        for (word, _), group in alike.items()
+    ]
+
+
+def failures(cases: Iterable[CaseResult]) -> str:
+    """Each gating case with its first sentence; empty if there is none."""
+    listed = gating(cases)
     lines = []
-    for (word, _), group in list(alike.items())[:_MOST_FAILURES]:
-        who = group[0].id if len(group) == 1 else f"{group[0].id} and {len(group) - 1} more"
-        lines += [f"{word}  {who}", f"    {group[0].sentence}"]
-    if len(alike) > _MOST_FAILURES:
-        lines.append(f"… and {len(alike) - _MOST_FAILURES} more; all are in report.yaml")
+    for word, who, sentence in listed[:MOST_FAILURES]:
+        lines += [f"{word}  {who}", f"    {sentence}"]
+    if len(listed) > MOST_FAILURES:
+        lines.append(f"… and {len(listed) - MOST_FAILURES} more; all are in report.yaml")
     return "\n".join(lines)
 
 

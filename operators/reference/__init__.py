@@ -1,8 +1,8 @@
 """The suite's own yardstick: a small, correct operator for DynamoGraphDeployments.
 
-It runs as ``python -m reference`` with the folder above this one on ``PYTHONPATH`` and needs
-urllib3 and PyYAML beside the standard library. Nothing here knows the conformance suite:
-to the suite this is one more program that talks to the Kubernetes API.
+It runs as ``python -m reference`` with the folder above this one on ``PYTHONPATH``, or in a pod
+(Dockerfile, manifests/), and needs urllib3, and PyYAML for a kubeconfig. Nothing here knows the
+conformance suite: to the suite this is one more program that talks to the Kubernetes API.
 
 What it builds: component objects; for each a Deployment, or one LeaderWorkerSet with a gang object
 a group; one Service. What it leaves out: restarts (refused), ingress, volume claims, autoscaling,

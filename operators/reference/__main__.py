@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from .client import Client, ConfigError, load_kubeconfig
+from .client import Client, ConfigError, in_pod, load_kubeconfig
 from .faults import FAULTS, Faults, Policy, UnknownFaultError
 from .manager import Manager
 from .webhooks import Admission, WebhookServer
@@ -33,10 +33,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _set_up_logging()
     try:
         faults = Faults(options.fault)
-        manager = Manager(Client(load_kubeconfig(options.kubeconfig)), faults)
+        where = load_kubeconfig(options.kubeconfig) if options.kubeconfig else in_pod()
+        manager = Manager(Client(where), faults)
         admission = Admission(Policy(options.policy), faults, manager.graphs.act_on_refused)
-        webhooks = WebhookServer(options.webhook_port, options.cert_dir, admission)
-        health = _health_server(options.health_port, lambda: manager.ready)
+        host = options.bind_address
+        webhooks = WebhookServer(options.webhook_port, options.cert_dir, admission, host=host)
+        health = _health_server(host, options.health_port, lambda: manager.ready)
     except (ConfigError, UnknownFaultError) as error:
         return _usage(str(error))
     except OSError as error:
@@ -58,7 +60,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="reference", description=__doc__)
-    parser.add_argument("--kubeconfig", type=Path, help="file; its current context is used")
+    parser.add_argument(
+        "--kubeconfig", type=Path, help="file; its current context is used (default: the pod's own)"
+    )
+    parser.add_argument(
+        "--bind-address", default="127.0.0.1", help="where both ports listen (default: %(default)s)"
+    )
     parser.add_argument("--webhook-port", type=int, default=9443)
     parser.add_argument("--cert-dir", type=Path, help="folder with tls.crt and tls.key")
     parser.add_argument("--health-port", type=int, default=8081)
@@ -71,8 +78,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--fault", action="append", default=[], metavar="NAME", help="repeatable")
     parser.add_argument("--list-faults", action="store_true", help="print the faults and exit")
     options = parser.parse_args(arguments)
-    if not options.list_faults and not (options.kubeconfig and options.cert_dir):
-        parser.error("--kubeconfig and --cert-dir are required")
+    if not options.list_faults and not options.cert_dir:
+        parser.error("--cert-dir is required")
     return options
 
 
@@ -91,7 +98,7 @@ def _set_up_logging() -> None:
     logging.getLogger("urllib3").setLevel(logging.ERROR)
 
 
-def _health_server(port: int, is_ready: Callable[[], bool]) -> ThreadingHTTPServer:
+def _health_server(host: str, port: int, is_ready: Callable[[], bool]) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             ok = self.path == "/healthz" or (self.path == "/readyz" and is_ready())
@@ -105,7 +112,7 @@ def _health_server(port: int, is_ready: Callable[[], bool]) -> ThreadingHTTPServ
         def log_message(self, format: str, *args: Any) -> None:
             """Probes are not logged."""
 
-    return ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    return ThreadingHTTPServer((host, port), Handler)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import ssl
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +15,15 @@ from typing import Any
 from urllib.parse import urlencode
 
 import urllib3
-import yaml
 
 from .objects import OPERATOR, Kind, Object, generation_of, meta, uid_of
 
 REQUEST_TIMEOUT_SECONDS = 30.0
 WATCH_SECONDS = 280
 """How long the server keeps a watch open before the client resumes it."""
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+TOKEN_SECONDS = 60.0
+"""The kubelet replaces a token long before it expires; it is read again this often."""
 WATCH_SILENCE_SECONDS = 150.0
 """Bookmarks come about once a minute: a stream silent for this long is taken for dead."""
 
@@ -64,10 +68,31 @@ class Connection:
     server: str
     context: ssl.SSLContext | None
     headers: Mapping[str, str]
+    token_file: Path | None = None
+    """Holds a bearer token that is replaced from time to time."""
+
+
+def in_pod(folder: Path = SERVICE_ACCOUNT) -> Connection:
+    """The API server as a pod finds it, under its ServiceAccount. Raises ConfigError."""
+    host, port = (os.environ.get(f"KUBERNETES_SERVICE_{name}") for name in ("HOST", "PORT"))
+    if not host or not port:
+        raise ConfigError("--kubeconfig is missing, and this is no pod of a cluster")
+    try:
+        context = ssl.create_default_context(cafile=str(folder / "ca.crt"))
+        (folder / "token").read_text(encoding="ascii")
+    except OSError as error:
+        raise ConfigError(f"{folder} lacks the pod's ServiceAccount: {error.strerror}") from error
+    # The cluster's own certificates may lack what the strict mode of Python 3.13 asks for.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    address = f"[{host}]" if ":" in host else host
+    return Connection(f"https://{address}:{port}", context, {}, token_file=folder / "token")
 
 
 def load_kubeconfig(path: Path) -> Connection:
     """Read the current context of a kubeconfig. Raises ConfigError with the missing part."""
+    # Here, since a pod has none and its image needs no YAML.
+    import yaml
+
     try:
         config = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -129,7 +154,9 @@ class Client:
 
     def __init__(self, connection: Connection) -> None:
         self._server = connection.server
-        self._headers = {"User-Agent": OPERATOR, **connection.headers}
+        self._fixed_headers = {"User-Agent": OPERATOR, **connection.headers}
+        self._token_file = connection.token_file
+        self._token = ("", 0.0)
         options: dict[str, Any] = {"retries": False}
         if connection.context is not None:
             options["ssl_context"] = connection.context
@@ -224,6 +251,16 @@ class Client:
                         yield json.loads(line)
         finally:
             response.close()
+
+    @property
+    def _headers(self) -> dict[str, str]:
+        if self._token_file is None:
+            return self._fixed_headers
+        token, read_at = self._token
+        if not token or time.monotonic() - read_at > TOKEN_SECONDS:
+            token = self._token_file.read_text(encoding="ascii").strip()
+            self._token = (token, time.monotonic())
+        return {**self._fixed_headers, "Authorization": f"Bearer {token}"}
 
     def _request(
         self,

@@ -137,17 +137,19 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class WebhookServer(ThreadingHTTPServer):
-    """Serves all webhooks on one loopback port."""
+    """Serves all webhooks on one port."""
 
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, port: int, certificates: Path, admission: Admission) -> None:
+    def __init__(
+        self, port: int, certificates: Path, admission: Admission, *, host: str = "127.0.0.1"
+    ) -> None:
         """``certificates`` holds tls.crt and tls.key; OSError if they cannot be loaded."""
         self._admission = admission
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._tls.load_cert_chain(certificates / "tls.crt", certificates / "tls.key")
-        super().__init__(("127.0.0.1", port), _Handler)
+        super().__init__((host, port), _Handler)
 
     def start(self) -> None:
         threading.Thread(target=self.serve_forever, name="webhooks", daemon=True).start()

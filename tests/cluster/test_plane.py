@@ -18,7 +18,7 @@ from conformance.cluster.embedded import EmbeddedPlane
 from conformance.cluster.handle import PlaneHandle
 from conformance.cluster.pins import Program
 from conformance.cluster.programs import Programs
-from conformance.cluster.provider import ClusterKind, choose
+from conformance.cluster.provider import ClusterRequest, choose
 from conformance.kube import Api
 from conformance.model.errors import InfraError, UsageError
 from tests.cluster.planes import DEFAULT, all_ready, create, deploy, eventually, pod, pods, template
@@ -292,14 +292,8 @@ def test_a_file_that_describes_no_plane_is_a_usage_error(tmp_path: Path) -> None
         PlaneHandle.from_file(tmp_path / "missing")
 
 
-@pytest.mark.parametrize("kind", [ClusterKind.KIND, ClusterKind.KUBECONFIG])
-def test_other_kinds_of_cluster_are_not_in_this_version(kind: ClusterKind) -> None:
-    with pytest.raises(UsageError, match=f"--cluster={kind.value} is not in this version: use"):
-        choose(kind)
-
-
-def test_auto_is_the_embedded_plane(programs: Programs) -> None:
-    assert isinstance(choose(ClusterKind.AUTO, programs=programs), EmbeddedPlane)
+def test_a_request_without_options_is_for_the_embedded_plane(programs: Programs) -> None:
+    assert isinstance(choose(ClusterRequest(), programs=programs), EmbeddedPlane)
 
 
 def test_a_plane_needs_a_node_and_a_start(programs: Programs) -> None:

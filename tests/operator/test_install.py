@@ -75,7 +75,9 @@ def run(tmp_path: Path, plane: FakePlane, server: FakeServer, profile: Profile) 
         file.write_text(yaml.safe_dump(profile), encoding="utf-8")
         api = Api(server)  # type: ignore[arg-type]  # the fake stands in for the transport
         loaded = profiles.load(file)
-        started.append(install(plane, loaded, bounds=BOUNDS, api=api, **options))
+        names = ("binary", "crds", "faults")
+        inputs = Inputs(**{name: options.pop(name) for name in names if name in options})
+        started.append(install(plane, loaded, inputs=inputs, bounds=BOUNDS, api=api, **options))
         return started[-1]
 
     yield start
@@ -187,7 +189,7 @@ def test_certificate_secret_holds_the_same_certificate(
 
 def test_faults_are_arguments_of_the_process(run: Run, plane: FakePlane, profile: Profile) -> None:
     profile["install"]["fault_argument"] = "--fault={fault}"
-    running = run(faults=["a", "b"])
+    running = run(faults=("a", "b"))
     assert plane.spawned[0]["argv"][-2:] == ["--fault=a", "--fault=b"]
     assert running.facts["faults"] == ["a", "b"]
 

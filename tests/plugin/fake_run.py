@@ -33,7 +33,7 @@ def tell(results: Path, text: str) -> None:
 
 
 class FakePlane:
-    def __init__(self, *, loaded: Any, options: Any, name: str) -> None:
+    def __init__(self, *, loaded: Any, options: Any, name: str, say: Any = None) -> None:
         self.loaded, self.options, self.name = loaded, options, name
 
     @property
@@ -56,7 +56,7 @@ class FakePlane:
         tell(self.options.results, f"close {self.name}")
 
 
-def session_from(_description: Any, *, loaded: Any, options: Any) -> Any:
+def session_from(_description: Any, *, loaded: Any, options: Any, disruptive: bool = False) -> Any:
     return SimpleNamespace(
         profile=loaded.profile, operator=loaded.name, results=options.results,
         operator_events=options.results / "none.jsonl", operator_log=None,

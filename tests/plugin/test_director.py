@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conformance.cluster.provider import ClusterKind
+from conformance.cluster.provider import ClusterKind, ClusterRequest
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError
 from conformance.operator import profiles
@@ -26,7 +27,7 @@ class Planes:
         self.may_open = threading.Event()
         self.may_open.set()
 
-    def __call__(self, *, loaded: Any, options: Any, name: str) -> Planes.One:
+    def __call__(self, *, loaded: Any, options: Any, name: str, say: Any = None) -> Planes.One:
         return Planes.One(self, name)
 
     class One:
@@ -67,8 +68,7 @@ def options(tmp_path: Path) -> RunOptions:
         profiles.load(profile(tmp_path, "two", install=fixed)),
     )
     return RunOptions(
-        operators=loaded, binary=None, crds=None, faults=(), cluster=ClusterKind.AUTO,
-        bounds=Bounds(), results=tmp_path,
+        operators=loaded, bounds=Bounds(), results=tmp_path,
     )  # fmt: skip
 
 
@@ -80,6 +80,36 @@ def test_the_first_plane_opens_before_the_cases_are_known(
     run.wait_open()
     assert planes.said == ["open one-shared"]
     run.close(judge=False)
+
+
+def test_where_all_share_one_plane_disruptive_cases_get_it_once_it_is_quiet(
+    planes: Planes, options: RunOptions
+) -> None:
+    shared = replace(options, cluster=ClusterRequest(kind=ClusterKind.KIND))
+    run = Director(shared)
+    run.start()
+    run.wait_open()
+    run.expect_cases({"a": ("one", False), "kill": ("one", True)})
+    quiet = shared.results / "live" / "one.quiet"
+    assert not quiet.exists()
+    run.finished("a")
+    assert quiet.exists()
+    assert planes.said == ["open one-shared"]
+    assert await_shared(shared, "one", quiet=True) == {"kubeconfig": "one-shared"}
+    run.finished("kill")
+    assert planes.said == ["open one-shared", "judge one-shared", "close one-shared"]
+    run.close(judge=True)
+
+
+def test_disruptive_cases_alone_get_the_shared_plane_at_once(
+    planes: Planes, options: RunOptions
+) -> None:
+    run = Director(replace(options, cluster=ClusterRequest(kind=ClusterKind.KIND)))
+    run.start()
+    run.expect_cases({"kill": ("one", True)})
+    run.wait_open()
+    assert await_shared(options, "one", quiet=True) == {"kubeconfig": "one-shared"}
+    run.close(judge=True)
 
 
 def test_a_plane_is_judged_and_closed_after_its_last_case_and_the_next_one_opens(

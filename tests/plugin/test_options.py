@@ -101,8 +101,16 @@ def test_a_program_that_is_not_there_is_told(pytester: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        ("--cluster=kind", "--cluster=kind is not in this version: use --cluster=embedded"),
-        ("--cluster=kubeconfig", "--cluster=kubeconfig is not in this version"),
+        (
+            "--cluster=kind",
+            "the profile of mine has no `in_cluster`, so it cannot run in a cluster's pods",
+        ),
+        ("--cluster=kubeconfig", "the profile of mine has no `in_cluster`"),
+        (
+            "--kube-context=x",
+            "--kube-context is for --cluster=kubeconfig, found --cluster=embedded",
+        ),
+        ("--install-operator", "--install-operator is for --cluster=kubeconfig"),
         ("--cluster=minikube", "--cluster=minikube is unknown; expected one of auto, embedded"),
         ("--hold=0", "--hold=0 proves nothing; expected seconds above 0"),
         ("--hold=nan", "--hold=nan proves nothing"),

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from conformance.history.records import Unseen
 from conformance.kube import Resource, WatchTimeouts
 from conformance.model.errors import InfraError
-from conformance.record import watcher
+from conformance.record import Tail, unseen_kinds, verify, watcher
 from conformance.record.layout import Ready
 from conformance.record.recorder import Recorder
 from conformance.record.watcher import Clock
@@ -293,12 +294,65 @@ def test_a_kind_that_cannot_be_listed_ends_the_recorder_in_a_sentence(
     fake: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watcher, "_BACKOFF", (0.01,))
-    forbidden = {"kind": "Status", "message": "pods is forbidden"}
-    fake.answers["GET", POD.path()] = lambda: (403, forbidden)
+    broken = {"kind": "Status", "message": "conversion webhook is down"}
+    fake.answers["GET", POD.path()] = lambda: (500, broken)
     recorder = Recorder(api=fake.api(tmp_path), directory=tmp_path / "out")
-    with pytest.raises(InfraError, match=r"cannot record pods: .* 403 pods is forbidden"):
+    with pytest.raises(InfraError, match=r"cannot record pods: .* 500 conversion webhook is down"):
         recorder.run()
     assert Ready.read(tmp_path / "out") is None
+
+
+FORBIDDEN = (403, {"kind": "Status", "message": "secrets is forbidden"})
+
+
+def test_a_kind_that_may_not_be_listed_is_marked_once_and_the_others_are_recorded(
+    fake: FakeApi, tmp_path: Path
+) -> None:
+    fake.answers["GET", SECRET.path()] = lambda: FORBIDDEN
+    with recording(fake, tmp_path) as out:
+        fake.put(POD, "a", "ns")
+        until(lambda: seen(out, "ns") == [("ADDED", "a", fake.revision)])
+        until(lambda: heartbeats(out)[-1].revision == fake.revision)
+        assert heartbeats(out)[-1].down == ()
+    ready = Ready.read(out)
+    assert ready is not None
+    assert "secrets" not in ready.kinds
+    assert ready.unseen == {"secrets": "secrets may not be listed: secrets is forbidden"}
+    assert [(mark.kind, mark.group) for mark in unseen_kinds(out)] == [("Secret", "")]
+    asked = [path for _, path, _, _ in fake.requests if path.startswith(SECRET.path())]
+    assert len(asked) == 1
+
+
+def test_a_kind_that_may_be_listed_but_not_watched_is_unseen_too(
+    fake: FakeApi, tmp_path: Path
+) -> None:
+    answers = iter([(200, fake.listed(fake.kind(SECRET), "")), FORBIDDEN])
+    fake.answers["GET", SECRET.path()] = lambda: next(answers)
+    with recording(fake, tmp_path) as out:
+        until(lambda: unseen_kinds(out))
+        (mark,) = unseen_kinds(out)
+        assert mark.reason == "secrets may not be watched: secrets is forbidden"
+        assert gaps(out) == []
+
+
+def test_a_recorder_that_may_see_nothing_says_so(fake: FakeApi, tmp_path: Path) -> None:
+    for kind in fake.kinds.values():
+        fake.answers["GET", kind.resource.path()] = lambda: FORBIDDEN
+    recorder = Recorder(api=fake.api(tmp_path), directory=tmp_path / "out")
+    with pytest.raises(InfraError, match="may not list a single kind"):
+        recorder.run()
+
+
+def test_a_tail_made_later_knows_what_is_unseen(fake: FakeApi, tmp_path: Path) -> None:
+    fake.answers["GET", SECRET.path()] = lambda: FORBIDDEN
+    with recording(fake, tmp_path) as out:
+        tail = Tail(out, "ns")
+        tail.poll()
+        assert list(tail.unseen) == [("Secret", "")]
+        assert [record.kind for record in tail.records if isinstance(record, Unseen)] == ["Secret"]
+        api = fake.api(tmp_path)
+        # A list of it would be refused: it is not asked for.
+        assert "Secret" not in verify(api, tail, "ns", [POD, SECRET])[0]
 
 
 def test_a_full_disk_ends_the_recorder(fake: FakeApi, tmp_path: Path) -> None:

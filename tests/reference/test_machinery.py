@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
-from reference.client import ApiError, ConfigError, load_kubeconfig
+from reference.client import ApiError, Client, ConfigError, in_pod, load_kubeconfig
 from reference.informers import Informer, Store
 from reference.objects import POD, Key, Object, meta
 from reference.workqueue import WorkQueue
@@ -212,10 +213,40 @@ def test_unusable_kubeconfig_is_told_in_a_sentence(tmp_path: Path, text: str, me
         load_kubeconfig(file)
 
 
+@pytest.fixture
+def service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a pod's ServiceAccount."""
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "6443")
+    trustme.CA().cert_pem.write_to_path(tmp_path / "ca.crt")
+    (tmp_path / "token").write_text("first\n", encoding="ascii")
+    return tmp_path
+
+
+def test_pod_finds_its_api_server_and_reads_its_token_again(
+    service_account: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = in_pod(service_account)
+    assert connection.server == "https://[fd00::1]:6443"
+    client = Client(connection)
+    assert client._headers["Authorization"] == "Bearer first"
+    (service_account / "token").write_text("second\n", encoding="ascii")
+    assert client._headers["Authorization"] == "Bearer first"
+    monkeypatch.setattr("reference.client.TOKEN_SECONDS", 0.0)
+    assert client._headers["Authorization"] == "Bearer second"
+
+
+def test_pod_without_a_service_account_is_told(service_account: Path) -> None:
+    (service_account / "token").unlink()
+    with pytest.raises(ConfigError, match="lacks the pod's ServiceAccount: No such file"):
+        in_pod(service_account)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "--kubeconfig and --cert-dir are required"),
+        ([], "--cert-dir is required"),
+        (["--cert-dir=."], "--kubeconfig is missing, and this is no pod of a cluster"),
         (["--kubeconfig=nowhere", "--cert-dir=."], "kubeconfig nowhere cannot be read"),
         (["--kubeconfig=x", "--cert-dir=.", "--fault=no-such"], "unknown fault 'no-such'"),
     ],

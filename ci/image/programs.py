@@ -1,0 +1,27 @@
+"""Lays the programs of the control plane out as the suite's cache has them: programs.py FOLDER.
+
+Wherever they were found, the pinned version is where the cache would have it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from conformance.cluster._sources import cache_directory
+from conformance.cluster.pins import PINS, Program
+from conformance.cluster.programs import ensure
+
+
+def main(target: Path) -> None:
+    """Copy all of them."""
+    programs = ensure()
+    for program, found in programs.found.items():
+        folder = cache_directory(target, PINS[program])
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(found.path, folder / program.value)
+    shutil.copy2(programs.crds, cache_directory(target, PINS[Program.LWS]) / "crds.json")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,158 @@
+"""The container engine below kind, by way of its command line: the few things kind does not do."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.cluster.kind.keeper import CLUSTER_LABEL
+from conformance.model.errors import InfraError, UsageError
+
+ANSWER_SECONDS = 30.0
+"""For the daemon to answer: it takes 0.1 s, more on a machine under load."""
+
+EXEC_SECONDS = 60.0
+"""For a short command in the node."""
+
+PULL_SECONDS = 600.0
+"""For an image of some 100 MB over a slow line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeContainer:
+    """The container of a kind node."""
+
+    name: str
+    cluster: str
+    state: str
+    """As Docker says it: running, exited, paused, ..."""
+    exit_code: int
+    mounts: Mapping[str, Path]
+    """Path in the node → directory of this machine."""
+
+
+class Docker:
+    """One daemon, as the environment names it."""
+
+    def __init__(self, program: Path, environ: Mapping[str, str] | None = None) -> None:
+        self.program = program
+        self._environ = os.environ if environ is None else environ
+
+    def check(self) -> None:
+        """Raises UsageError, saying what to do, if no local daemon answers."""
+        host = self._environ.get("DOCKER_HOST", "")
+        if host and not host.startswith("unix://"):
+            raise UsageError(
+                f"DOCKER_HOST={host} is another machine's Docker, whose kind node could not write "
+                "the audit log to this one: run the suite where Docker runs"
+            )
+        try:
+            answer = self._run(["info", "--format", "{{json .ServerErrors}}"])
+        except InfraError as error:
+            raise UsageError(
+                f"--cluster=kind needs Docker, which does not work: {error}"
+            ) from error
+        said = f"{answer.stdout}\n{answer.stderr}".strip()
+        if answer.returncode == 0 and answer.stdout.strip() in ("null", "[]", ""):
+            return
+        if "permission denied" in said.lower():
+            raise UsageError(
+                "this user may not talk to Docker (permission denied): add it to the group docker "
+                "and log in again, or run as root"
+            )
+        raise UsageError(
+            "--cluster=kind needs a running Docker daemon, and none answers: start it (systemctl "
+            "start docker; in a checkout on a machine without systemd, "
+            f"tools/kind-offline/start-dockerd.sh). Docker says: {_last_line(said)}"
+        )
+
+    def has_image(self, image: str) -> bool:
+        """True if an image of that name is there."""
+        return self._run(["image", "inspect", "--format", "{{.Id}}", image]).returncode == 0
+
+    def pull(self, image: str) -> str | None:
+        """Fetch an image from its registry. None if it is there now, else why not."""
+        try:
+            pulled = self._run(["pull", "--quiet", image], timeout=PULL_SECONDS)
+        except InfraError as error:
+            return str(error)
+        return None if pulled.returncode == 0 else _last_line(pulled.stderr)
+
+    def build(self, tag: str, context: Path) -> None:
+        """Build the Dockerfile of a directory. Raises InfraError with the end of what it says."""
+        built = self._run(["build", "--quiet", "--tag", tag, str(context)], timeout=PULL_SECONDS)
+        if built.returncode != 0:
+            raise InfraError(f"building the image {tag} failed: {_last_line(built.stderr)}")
+
+    def execute(self, container: str, argv: Sequence[str], *, timeout: float = EXEC_SECONDS) -> str:
+        """Output of a command in a container. Raises InfraError if it fails."""
+        done = self._run(["exec", container, *argv], timeout=timeout)
+        if done.returncode != 0:
+            said = _last_line(done.stderr or done.stdout)
+            raise InfraError(f"{argv[0]} in {container} failed with code {done.returncode}: {said}")
+        return done.stdout
+
+    def nodes(self, cluster: str | None = None) -> list[NodeContainer]:
+        """The node containers of one kind cluster, or of all; those that do not run, too. Raises
+        InfraError if Docker does not say."""
+        label = CLUSTER_LABEL if cluster is None else f"{CLUSTER_LABEL}={cluster}"
+        listed = self._run(["ps", "-aq", "--filter", f"label={label}"])
+        if listed.returncode != 0:
+            raise InfraError(f"Docker does not list containers: {_last_line(listed.stderr)}")
+        identifiers = listed.stdout.split()
+        if not identifiers:
+            return []
+        # One that vanishes meanwhile makes the code 1; the others are told nevertheless.
+        inspected = self._run(["inspect", "--type=container", *identifiers])
+        try:
+            return [_node(each) for each in json.loads(inspected.stdout or "[]")]
+        except (ValueError, KeyError, TypeError) as error:
+            raise InfraError(f"docker inspect answered what is no container: {error}") from error
+
+    def _run(
+        self, arguments: Sequence[str], *, timeout: float = ANSWER_SECONDS
+    ) -> subprocess.CompletedProcess[str]:
+        try:
+            return subprocess.run(
+                [str(self.program), *arguments],
+                env=dict(self._environ),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                timeout=timeout,
+            )
+        except subprocess.TimeoutExpired:
+            raise InfraError(
+                f"docker {arguments[0]} did not end within {timeout:g} s; does its daemon hang?"
+            ) from None
+        except OSError as error:
+            raise InfraError(f"{self.program} cannot be run: {error.strerror}") from error
+
+
+def _node(container: Mapping[str, object]) -> NodeContainer:
+    state, config, mounts = container["State"], container["Config"], container["Mounts"]
+    assert isinstance(state, dict)
+    assert isinstance(config, dict)
+    assert isinstance(mounts, list)
+    return NodeContainer(
+        name=str(container["Name"]).removeprefix("/"),
+        cluster=str(config["Labels"][CLUSTER_LABEL]),
+        state=str(state["Status"]),
+        exit_code=int(state["ExitCode"]),
+        mounts={
+            str(mount["Destination"]): Path(mount["Source"])
+            for mount in mounts
+            if mount.get("Type") == "bind"
+        },
+    )
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    return lines[-1].strip() if lines else "nothing"

@@ -1,0 +1,57 @@
+"""Runs kind for pytest-kind, which neither keeps what kind says nor ends it with the test run.
+
+`launcher.py LOG KIND ARGUMENT...`, standard library only. What kind says goes to LOG (its answer to
+`get` and `version` to standard output). kind and the docker commands that it runs end with this
+process, and this process ends with the thread that started it, a `kill -9` included."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from types import FrameType
+
+PR_SET_PDEATHSIG = 1
+_ANSWERS = {"get", "version"}
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _prepare_child() -> None:
+    """Runs between fork and exec: kind goes if even this process is killed."""
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def main(argv: list[str]) -> int:
+    """The exit code of kind; 128 and the signal's number after one."""
+    log, command = argv[1], argv[2:]
+    parent = os.getppid()
+    running: list[subprocess.Popen[bytes]] = []
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        for child in running:
+            os.killpg(child.pid, signal.SIGKILL)
+        os._exit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, end)
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        return 128 + signal.SIGTERM  # it died before the line above
+    with open(log, "ab") as output:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=None if command[1:2] and command[1] in _ANSWERS else output,
+            stderr=output,
+            start_new_session=True,
+            preexec_fn=_prepare_child,
+        )
+    running.append(child)
+    return child.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,30 @@
+"""The one real node of a kind cluster, and what may run on it.
+
+Pods of graphs name images that exist nowhere and ask for GPUs: they belong on the simulated nodes,
+which say that they are ready. The operator's pods have to run for real. So the real node carries a
+taint, and what must run there tolerates it *and* asks for that node: tolerating alone would let the
+scheduler choose a simulated one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+REAL_NODE = "dgd-conformance.dev/real-node"
+"""Key of the taint of the real node, and of its label (with the value "true")."""
+
+TAINT: Mapping[str, str] = {"key": REAL_NODE, "effect": "NoSchedule"}
+TOLERATION: Mapping[str, str] = {"key": REAL_NODE, "operator": "Exists", "effect": "NoSchedule"}
+NODE_SELECTOR: Mapping[str, str] = {REAL_NODE: "true"}
+
+FAKE_NODES = "kwok.x-k8s.io/node=fake"
+"""The annotation of simulated nodes, as KWOK's selector wants it."""
+
+
+def on_real_node(pod_spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of a pod's spec that runs on the real node, and only there."""
+    tolerations = list(pod_spec.get("tolerations") or ())
+    if dict(TOLERATION) not in tolerations:
+        tolerations.append(dict(TOLERATION))
+    selector = {**(pod_spec.get("nodeSelector") or {}), **NODE_SELECTOR}
+    return {**pod_spec, "tolerations": tolerations, "nodeSelector": selector}

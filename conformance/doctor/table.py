@@ -1,0 +1,73 @@
+"""The diagnosis for people."""
+
+from __future__ import annotations
+
+import io
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from conformance.doctor.diagnosis import Diagnosis
+from conformance.doctor.findings import Readiness, State
+
+_STYLES = {
+    State.OK: "green",
+    State.WARNING: "yellow",
+    State.MISSING: "red",
+    State.UNKNOWN: "magenta",
+}
+_WORDS = {
+    Readiness.READY: ("works", "green"),
+    Readiness.PREPARABLE: ("works after preparation", "yellow"),
+    Readiness.NO: ("no", "red"),
+}
+
+
+def render(diagnosis: Diagnosis, *, width: int = 100, color: bool = False) -> str:
+    """Two tables: what was found, and which clusters would work. Without `color` the text holds no
+    escape sequence."""
+    console = Console(
+        file=io.StringIO(),
+        width=max(width, 60),
+        force_terminal=color,
+        no_color=not color,
+        color_system="standard" if color else None,
+        highlight=False,
+        legacy_windows=False,
+    )
+    with console.capture() as capture:
+        console.print(_findings(diagnosis))
+        console.print(_kinds(diagnosis))
+    return "\n".join(line.rstrip() for line in capture.get().strip("\n").splitlines())
+
+
+def _findings(diagnosis: Diagnosis) -> Table:
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for name in ("", "what", "version", "where, and what to know"):
+        table.add_column(name, overflow="fold", no_wrap=name in ("", "what"))
+    told: set[str] = set()
+    for finding in diagnosis.findings:
+        parts = [part for part in (finding.place, finding.note) if part]
+        if finding.install and finding.state is not State.OK and finding.install not in told:
+            told.add(finding.install)
+            parts.append(f"→ {finding.install}")
+        table.add_row(
+            Text(finding.state, style=_STYLES[finding.state]),
+            finding.name,
+            Text(finding.version),
+            Text("\n".join(parts)),
+        )
+    return table
+
+
+def _kinds(diagnosis: Diagnosis) -> Table:
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for name in ("--cluster", "would it work", "why, and what to do"):
+        table.add_column(name, overflow="fold", no_wrap=name == "--cluster")
+    for kind in diagnosis.kinds:
+        word, style = _WORDS[kind.readiness]
+        told = [*kind.reasons, *(f"→ {what}" for what in kind.install)]
+        table.add_row(kind.kind.value, Text(word, style=style), Text("\n".join(told)))
+    return table

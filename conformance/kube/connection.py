@@ -1,0 +1,165 @@
+"""A kubeconfig's context, read: server, proxy, authority, identity. Nothing is sent."""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from kubernetes.client.configuration import Configuration
+from kubernetes.config.config_exception import ConfigException
+from kubernetes.config.kube_config import ConfigNode, load_kube_config_from_dict
+
+from conformance.kube import proxy
+from conformance.kube.credentials import Credential, Credentials, Plugin, Source, TokenFile
+from conformance.kube.proxy import Proxy
+from conformance.model.errors import UsageError
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_loading = threading.Lock()
+_UNREADABLE = (
+    ConfigException,
+    yaml.YAMLError,
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Connection:
+    """How one server is reached with one identity."""
+
+    configuration: Configuration
+    tls: ssl.SSLContext | None = None
+    """One for all connections; None for a plain server."""
+    authority: str = ""
+    """PEM of what the server must be signed by; empty: the machine's own authorities."""
+    proxy: Proxy | None = None
+    credentials: Credentials | None = None
+    """Those that change; static ones are in the configuration and the TLS context."""
+    certificate: str = ""
+    """PEM of the plugin's client certificate that `tls` holds."""
+    impersonation: tuple[tuple[str, str], ...] = ()
+    """Headers."""
+
+    @classmethod
+    def read(cls, path: Path, context: str | None) -> Connection:
+        """Raises UsageError if the file is missing, unreadable or lacks the context, or its
+        credentials cannot be had."""
+        if not path.is_file():
+            raise UsageError(f"the kubeconfig {path} does not exist; expected a readable file")
+        # The client writes inline keys to temporary files and removes them only at a normal exit.
+        # They are needed for one moment: read them into the TLS context, and leave nothing behind.
+        with _loading, tempfile.TemporaryDirectory(prefix="dgd-conformance-") as directory:
+            try:
+                return _read(path, context, directory)
+            except _UNREADABLE as error:
+                raise UsageError(f"the kubeconfig {path} cannot be used: {error}") from error
+
+
+def tls_context(connection: Connection, credential: Credential) -> ssl.SSLContext:
+    """A context as the connection's own, with the certificate of a plugin."""
+    context = _context(connection.authority, verify=bool(connection.configuration.verify_ssl))
+    if credential.certificate:
+        with tempfile.TemporaryDirectory(prefix="dgd-conformance-") as directory:
+            place = Path(directory, "pair")
+            place.touch(mode=0o600)
+            place.write_text(f"{credential.certificate}\n{credential.key}\n", encoding="utf-8")
+            context.load_cert_chain(place)
+    return context
+
+
+def _read(path: Path, context: str | None, directory: str) -> Connection:
+    content = yaml.load(path.read_bytes(), Loader=_Loader)
+    if not isinstance(content, dict):
+        raise ValueError("expected a YAML mapping with clusters, contexts and users")
+    name = context or content.get("current-context")
+    if not name:
+        raise ValueError("it has no current context; name one")
+    chosen = _named(content, "contexts", str(name))
+    cluster = _named(content, "clusters", str(chosen.get("cluster", "")))
+    user = _named(content, "users", str(chosen["user"])) if chosen.get("user") else {}
+    source = _source(user, cluster, path.absolute().parent)
+    if source is not None:
+        # Ours to fetch: the client would hide why it failed.
+        rest = {key: value for key, value in user.items() if key not in ("exec", "tokenFile")}
+        content = {**content, "users": [{"name": chosen["user"], "user": rest}]}
+    configuration = Configuration()
+    node: Any = ConfigNode  # untyped, as is all of the client's configuration
+    load_kube_config_from_dict(  # type: ignore[no-untyped-call]
+        # With the file's place, from which relative paths count.
+        node("kube-config", content, str(path.absolute())),
+        context=str(name),
+        client_configuration=configuration,
+        persist_config=False,
+        temp_file_path=directory,
+    )
+    server = str(configuration.host)
+    way = proxy.choose(server, cluster.get("proxy-url"))
+    # The client's own choice would use the environment's proxy for this machine, too.
+    configuration.proxy, configuration.no_proxy = (way.url if way is not None else None), ""
+    credentials = Credentials(source) if source is not None else None
+    authority = configuration.ssl_ca_cert
+    made = Connection(
+        configuration=configuration,
+        authority=Path(authority).read_text("utf-8") if authority else "",
+        proxy=way,
+        credentials=credentials,
+        impersonation=tuple(_impersonation(user)),
+    )
+    if server.startswith("https"):
+        present = credentials.present if credentials is not None else Credential()
+        made.certificate, made.tls = present.certificate, tls_context(made, present)
+        if configuration.cert_file:
+            made.tls.load_cert_chain(configuration.cert_file, configuration.key_file)
+    configuration.cert_file = configuration.key_file = configuration.ssl_ca_cert = None
+    return made
+
+
+def _named(content: Mapping[str, Any], part: str, name: str) -> dict[str, Any]:
+    """The entry of that name. Raises ValueError with the names that there are."""
+    rows = [row for row in content.get(part) or () if isinstance(row, Mapping)]
+    for row in rows:
+        if row.get("name") == name:
+            return dict(row.get(part.removesuffix("s")) or {})
+    known = ", ".join(str(row.get("name")) for row in rows) or "none"
+    raise ValueError(f"its {part} lack {name!r} (there: {known})")
+
+
+def _source(user: Mapping[str, Any], cluster: Mapping[str, Any], folder: Path) -> Source | None:
+    if user.get("tokenFile"):
+        return TokenFile(folder / Path(str(user["tokenFile"])).expanduser())
+    if user.get("exec") and not user.get("token"):
+        return Plugin(user["exec"], folder=folder, cluster=cluster)
+    return None
+
+
+def _impersonation(user: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Source: Kubernetes, "Authenticating", user impersonation."""
+    if user.get("as"):
+        yield "Impersonate-User", str(user["as"])
+    if user.get("as-uid"):
+        yield "Impersonate-Uid", str(user["as-uid"])
+    for group in user.get("as-groups") or ():
+        yield "Impersonate-Group", str(group)
+    for key, values in (user.get("as-user-extra") or {}).items():
+        for value in values:
+            yield f"Impersonate-Extra-{key}", str(value)
+
+
+def _context(authority: str, *, verify: bool) -> ssl.SSLContext:
+    context = ssl.create_default_context(cadata=authority or None)
+    # Kubernetes' own certificates may lack what OpenSSL's strict mode (Python 3.13) asks for.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context

@@ -1,0 +1,187 @@
+"""Tokens that change: from a credential plugin (`exec`) or a file (`tokenFile`).
+
+The client library swallows a plugin's errors, lets it hang for ever, and runs it once a thread when
+a token expires; here it is one run at a time, bounded, and its failure is a sentence.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from conformance.model.errors import UsageError
+
+PLUGIN_SECONDS = 15.0
+"""One run of a credential plugin: those that ask a cloud need 1-5 s."""
+FILE_SECONDS = 60.0
+"""A token file is read again this often, as client-go does: bound tokens are rotated in place."""
+EARLY_SECONDS = 30.0
+"""A token is fetched anew this long before it expires, but used for at least half of its life."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What identifies the suite until `until` (seconds since the epoch)."""
+
+    token: str = ""
+    certificate: str = ""
+    key: str = ""
+    """PEM, if the plugin gives a certificate in place of a token."""
+    until: float = float("inf")
+
+
+class Source(Protocol):
+    """Where credentials come from."""
+
+    def fetch(self) -> Credential:
+        """Fetch them now. Raises UsageError in one sentence."""
+
+
+class Credentials:
+    """The present credential of a source, fetched anew in time. Thread-safe: one fetch at a time."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._lock = threading.Lock()
+        self._present = source.fetch()
+
+    @property
+    def present(self) -> Credential:
+        """A credential that is not about to expire. Raises UsageError if none can be had."""
+        if time.time() < self._present.until:
+            return self._present
+        with self._lock:
+            if time.time() >= self._present.until:
+                self._present = self._source.fetch()
+            return self._present
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFile:
+    """A file with a bearer token."""
+
+    path: Path
+
+    def fetch(self) -> Credential:
+        """Read it. Raises UsageError if it cannot be read or is empty."""
+        try:
+            token = self.path.read_text(encoding="utf-8").strip()
+        except (OSError, ValueError) as error:
+            raise UsageError(f"the token file {self.path} cannot be read: {error}") from error
+        if not token:
+            raise UsageError(f"the token file {self.path} is empty, expected a bearer token")
+        return Credential(token=token, until=time.time() + FILE_SECONDS)
+
+
+class Plugin:
+    """A credential plugin as a kubeconfig's user names it under `exec`."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        *,
+        folder: Path,
+        cluster: Mapping[str, Any] | None = None,
+        seconds: float = PLUGIN_SECONDS,
+    ) -> None:
+        """`folder`: the kubeconfig's, from which a relative path of the command counts. Raises
+        UsageError if settings are missing."""
+        command, version = settings.get("command"), settings.get("apiVersion")
+        if not command or not version:
+            raise UsageError("the user's `exec` in the kubeconfig needs `command` and `apiVersion`")
+        self._version = str(version)
+        self.command = str(command)
+        program = self.command
+        if "/" in program:
+            program = str(folder / Path(program).expanduser())
+        self._argv = [program, *(str(argument) for argument in settings.get("args") or ())]
+        self._given = {row["name"]: str(row["value"]) for row in settings.get("env") or ()}
+        self._hint = str(settings.get("installHint") or "").strip()
+        self._cluster = cluster if settings.get("provideClusterInfo") else None
+        self._seconds = seconds
+
+    def fetch(self) -> Credential:
+        """Run it. Raises UsageError if it is missing, fails, hangs, or says something else."""
+        began = time.time()
+        status = self._status(self._output())
+        token = str(status.get("token") or "")
+        certificate = str(status.get("clientCertificateData") or "")
+        key = str(status.get("clientKeyData") or "")
+        if not token and not (certificate and key):
+            raise self._wrong("gave neither a token nor a client certificate with its key")
+        until = float("inf")
+        if status.get("expirationTimestamp"):
+            try:
+                end = datetime.datetime.fromisoformat(str(status["expirationTimestamp"]))
+                until = max(end.timestamp() - EARLY_SECONDS, (began + end.timestamp()) / 2)
+            except ValueError:
+                raise self._wrong("gave an expirationTimestamp that is no time") from None
+        return Credential(token=token, certificate=certificate, key=key, until=until)
+
+    def _output(self) -> str:
+        spec: dict[str, Any] = {"interactive": False}
+        if self._cluster is not None:
+            spec["cluster"] = dict(self._cluster)
+        info = {"apiVersion": self._version, "kind": "ExecCredential", "spec": spec}
+        env = {**os.environ, **self._given, "KUBERNETES_EXEC_INFO": json.dumps(info)}
+        if "/" not in self._argv[0] and shutil.which(self._argv[0], path=env.get("PATH")) is None:
+            raise self._missing()
+        try:
+            process = subprocess.Popen(
+                self._argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=env,
+                # A group of its own: what it starts ends with it.
+                start_new_session=True,
+            )
+        except FileNotFoundError:
+            raise self._missing() from None
+        except OSError as error:
+            raise self._wrong(f"cannot be run: {error.strerror or error}") from error
+        try:
+            output, errors = process.communicate(timeout=self._seconds)
+        except subprocess.TimeoutExpired:
+            raise self._wrong(
+                f"gave no answer within {self._seconds:g} s; it may be waiting for a login, so log "
+                "in first (kubectl get namespaces)"
+            ) from None
+        finally:
+            if process.returncode is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+        if process.returncode:
+            words = errors.decode("utf-8", "replace").strip().splitlines()
+            said = f": {words[-1][:200]}" if words else " and said nothing"
+            raise self._wrong(f"ended with code {process.returncode}{said}")
+        return output.decode("utf-8", "replace")
+
+    def _status(self, output: str) -> Mapping[str, Any]:
+        try:
+            answer = json.loads(output)
+            version, status = answer["apiVersion"], answer["status"]
+            if version != self._version:
+                raise self._wrong(f"speaks {version}, the kubeconfig asks for {self._version}")
+            if not isinstance(status, Mapping):
+                raise TypeError
+        except (ValueError, TypeError, KeyError):
+            raise self._wrong("answered something that is no ExecCredential") from None
+        return status
+
+    def _missing(self) -> UsageError:
+        hint = f" ({self._hint.splitlines()[0]})" if self._hint else ""
+        return self._wrong(f"is not installed or not on PATH{hint}")
+
+    def _wrong(self, what: str) -> UsageError:
+        return UsageError(f"the credential plugin {self.command} of the kubeconfig {what}")

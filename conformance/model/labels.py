@@ -1,0 +1,18 @@
+"""Labels by which the suite knows its own objects in a cluster that others use, too."""
+
+from __future__ import annotations
+
+OWNED = "conformance.dgd.dev/owned"
+"""`true` on every namespace, and every cluster-scoped object, that the suite made. Nothing without
+it is ever removed."""
+
+RUN = "conformance.dgd.dev/run"
+"""Id of the run that made it."""
+
+DISPOSABLE = "conformance.dgd.dev/disposable"
+"""`true` on namespace kube-system or default: the owner of the cluster lets the suite use it."""
+
+
+def of_run(run: str) -> dict[str, str]:
+    """The labels of what a run makes; an empty id stands for a plane that is thrown away."""
+    return {OWNED: "true", RUN: run} if run else {OWNED: "true"}

@@ -1,0 +1,187 @@
+"""Stop, kill and start an operator in pods, from any process: `PodControl`, `attach`.
+
+An end is a scale to 0, so that it stays away until it is started. A kill also ends its containers
+at once; only a node can send SIGKILL alone, so they get SIGTERM and then at most 2 s, the shortest
+grace that a kubelet gives (kubernetes, pkg/kubelet/kuberuntime, minimumGracePeriodInSeconds). The
+pods are then really gone: with a grace of 0 the API server would forget them while they still run.
+
+Nothing else of the operator's is touched. Above all not its Lease: after an unclean end a new leader
+waits until the old one's has run out (15 s by default), which is how the operator behaves in its
+users' clusters. A start waits for the new leader instead, so that deadlines are about reconciling.
+"""
+
+from __future__ import annotations
+
+import enum
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from conformance.kube import Api, raise_for
+from conformance.model.errors import InfraError
+from conformance.operator import probes
+from conformance.operator.pods.deployed import (
+    DEPLOYMENTS,
+    Deployed,
+    Target,
+    container_status,
+    is_going,
+    is_ready,
+    is_running,
+)
+from conformance.operator.pods.leadership import wait_for_leader
+from conformance.operator.pods.trouble import trouble
+from conformance.operator.process import StartError
+
+ENDED = "dgd-conformance.dev/operator-ended"
+"""Annotation of the Deployment: how the suite last ended it and when, so that whoever watches its pods
+can tell a planned end from a crash."""
+
+POLL = 0.2
+"""Seconds between two looks."""
+
+GONE_SECONDS = 15.0
+"""Beyond its own grace: for the controllers and the kubelet."""
+
+
+class End(enum.StrEnum):
+    """How the suite ended the operator."""
+
+    STOP = "stop"
+    KILL = "kill"
+
+
+class PodControl:
+    """Power over one operator's pods."""
+
+    def __init__(self, api: Api, target: Target) -> None:
+        self.target = target
+        self.api = api
+        self.deployed = Deployed(api, target)
+        # A case may kill it while the run's own watch starts it again.
+        self._control = threading.RLock()
+
+    @property
+    def name(self) -> str:
+        """The operator's name."""
+        return self.target.operator
+
+    def alive(self) -> bool:
+        """True if a container of it runs at this moment."""
+        container = self.target.container
+        return any(is_running(p, container) and not is_going(p) for p in self.deployed.pods())
+
+    def stop(self) -> None:
+        """Scale it to 0 and wait until its pods are gone. Raises InfraError if they stay."""
+        self._end(End.STOP)
+
+    def kill(self) -> None:
+        """Scale it to 0, end its containers at once, and wait until its pods are gone."""
+        self._end(End.KILL)
+
+    def start(self) -> None:
+        """Scale it back and wait until it is ready, leads and is reached. A pod that waits for its
+        next try after a crash is replaced. Raises StartError with the reason if it does not get
+        there."""
+        with self._control:
+            deployment = self.deployed.deployment()
+            running = deployment is not None and deployment["spec"].get("replicas")
+            if running:
+                for pod in self.deployed.pods():
+                    state = container_status(pod, self.target.container).get("state") or {}
+                    if (state.get("waiting") or {}).get("reason") == "CrashLoopBackOff":
+                        self.deployed.delete_pod(pod, grace=1)
+            else:
+                self._patch({"spec": {"replicas": self.target.replicas}})
+        self.wait_ready()
+
+    def restart(self) -> None:
+        """Stop and start."""
+        self.stop()
+        self.start()
+
+    def wait_ready(self) -> None:
+        """Wait until it is available, one of its pods leads (if it elects a leader), and its webhooks
+        are reached. Raises StartError."""
+        self._until(self._is_ready)
+        within = self.target.ready_within
+        wait_for_leader(self.deployed, within=within)
+        if self.target.dry_runs:
+            probes.reach(
+                self.api,
+                self.target.dry_runs,
+                name=self.name,
+                within=within,
+                check=lambda: self.require_ready("while its webhooks were tried"),
+            )
+
+    def require_ready(self, when: str) -> None:
+        """Raises StartError with the reason if it is not available."""
+        if not self._is_ready():
+            raise StartError(
+                f"the operator {self.name} was not ready {when}: {trouble(self.deployed)}"
+            )
+
+    def _is_ready(self) -> bool:
+        deployment = self.deployed.deployment()
+        return deployment is not None and is_ready(deployment)
+
+    def _until(self, done: Callable[[], bool]) -> None:
+        began = time.monotonic()
+        while not done():
+            seconds = time.monotonic() - began
+            if seconds > self.target.ready_within:
+                raise StartError(
+                    f"the operator {self.name} was not ready {seconds:.0f} s after its start: "
+                    f"{trouble(self.deployed)}"
+                )
+            time.sleep(POLL)
+
+    def _end(self, how: End) -> None:
+        with self._control:
+            mark = {ENDED: f"{how.value} {time.time():.3f}"}
+            self._patch({"metadata": {"annotations": mark}, "spec": {"replicas": 0}})
+            grace = 2.0 if how is End.KILL else self.target.grace
+            began = time.monotonic()
+            while pods := self._left():
+                seconds = time.monotonic() - began
+                if seconds > grace + 2 * GONE_SECONDS:
+                    names = ", ".join(str(pod["metadata"]["name"]) for pod in pods)
+                    raise InfraError(
+                        f"the operator {self.name} was not gone {seconds:.0f} s after it was scaled "
+                        f"to 0: {names} in namespace {self.target.namespace}"
+                    )
+                if how is End.KILL:
+                    # A node that does not answer cannot confirm an end; then it is forgotten.
+                    lost = seconds > grace + GONE_SECONDS
+                    for pod in pods:
+                        if lost or pod["metadata"].get("deletionGracePeriodSeconds") != 1:
+                            self.deployed.delete_pod(pod, grace=0 if lost else 1)
+                time.sleep(POLL / 4)
+
+    def _left(self) -> list[dict[str, Any]]:
+        """Its pods; those that a controller may still make count once it has seen the scale."""
+        while True:
+            pods = self.deployed.pods()
+            if pods:
+                return pods
+            deployment = self.deployed.deployment()
+            if deployment is None:
+                return []
+            status = deployment.get("status") or {}
+            seen = int(status.get("observedGeneration") or 0)
+            if seen >= int(deployment["metadata"]["generation"]) and not status.get("replicas"):
+                return self.deployed.pods()
+            time.sleep(POLL / 4)
+
+    def _patch(self, body: Mapping[str, Any]) -> None:
+        target = self.target
+        answer = self.api.patch(DEPLOYMENTS, target.deployment, body, target.namespace)
+        raise_for(answer, f"scaling the operator {self.name}")
+
+
+def attach(control: Mapping[str, Any], kubeconfig: Path) -> PodControl:
+    """The power over an operator that another process installed, from its `control` data."""
+    return PodControl(Api.from_kubeconfig(kubeconfig, connections=4), Target.from_json(control))

@@ -1,0 +1,164 @@
+"""The operator's Deployment and pods, as the API server shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from conformance.kube import Api, Resource, raise_for
+from conformance.operator.probes import DryRun
+
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", True)
+PODS = Resource("", "v1", "pods", "Pod", True)
+EVENTS = Resource("", "v1", "events", "Event", True)
+
+Raw = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Which Deployment is the operator, and how it is known to be up again. Plain data goes to other
+    processes."""
+
+    operator: str
+    namespace: str
+    deployment: str
+    container: str
+    replicas: int
+    """As installed: what a start scales to."""
+    selector: str
+    """Of its pods."""
+    grace: float
+    """Seconds that its pods may take to end in an orderly way."""
+    ready_within: float
+    """Seconds from a start to readiness."""
+    dry_runs: tuple[DryRun, ...] = ()
+    """Creates that pass its webhooks once they are reached again."""
+
+    @classmethod
+    def of(
+        cls,
+        deployment: Mapping[str, Any],
+        *,
+        operator: str,
+        container: str,
+        ready_within: float,
+        dry_runs: tuple[DryRun, ...] = (),
+    ) -> Target:
+        """From the stored Deployment."""
+        spec = deployment["spec"]
+        grace = (spec["template"].get("spec") or {}).get("terminationGracePeriodSeconds")
+        return cls(
+            operator=operator,
+            namespace=str(deployment["metadata"]["namespace"]),
+            deployment=str(deployment["metadata"]["name"]),
+            container=container,
+            replicas=int(spec.get("replicas") or 0) or 1,
+            selector=selector(spec.get("selector") or {}),
+            grace=30.0 if grace is None else float(grace),
+            ready_within=ready_within,
+            dry_runs=dry_runs,
+        )
+
+    def to_json(self) -> Raw:
+        """Plain data; `from_json` reads it."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Target:
+        """What `to_json` gave."""
+        runs = tuple(DryRun(**run) for run in data["dry_runs"])
+        return cls(**{**data, "dry_runs": runs})
+
+
+class Deployed:
+    """Reads one operator's Deployment and pods."""
+
+    def __init__(self, api: Api, target: Target) -> None:
+        self.api = api
+        self.target = target
+
+    def deployment(self) -> Raw | None:
+        """The Deployment, None if it is gone. Raises InfraError."""
+        return self.api.read(DEPLOYMENTS, self.target.deployment, self.target.namespace)
+
+    def pods(self) -> list[Raw]:
+        """Its pods, those that are going among them. Raises InfraError."""
+        path = PODS.path(self.target.namespace)
+        return self.api.list(path, {"labelSelector": self.target.selector})[0]
+
+    def warnings(self, name: str) -> list[str]:
+        """Messages of the warning events about an object of its namespace, the newest last; none
+        where they cannot be read."""
+        query = f"type=Warning,involvedObject.name={name}"
+        path = EVENTS.path(self.target.namespace)
+        answer = self.api.request("GET", path, params={"fieldSelector": query})
+        items = (answer.body.get("items") or []) if answer.ok else []
+        items.sort(key=lambda item: str(item.get("lastTimestamp") or item.get("eventTime") or ""))
+        return [f"{item.get('reason')}: {one_line(item.get('message'))}" for item in items]
+
+    def last_line(self, pod: str) -> str:
+        """The last line that the operator's container wrote; empty where it cannot be read."""
+        params = {"container": self.target.container, "tailLines": "1"}
+        path = PODS.path(self.target.namespace, pod, "log")
+        for previous in (None, True):
+            answer = self.api.request("GET", path, params={**params, "previous": previous})
+            if answer.ok and answer.body:
+                return one_line(answer.body)
+        return ""
+
+    def delete_pod(self, pod: Mapping[str, Any], *, grace: int) -> None:
+        """Delete exactly this pod. One that is gone is fine. Raises InfraError."""
+        body = {
+            "kind": "DeleteOptions",
+            "apiVersion": "v1",
+            "gracePeriodSeconds": grace,
+            "preconditions": {"uid": pod["metadata"]["uid"]},
+        }
+        name = str(pod["metadata"]["name"])
+        answer = self.api.request("DELETE", PODS.path(self.target.namespace, name), body)
+        if answer.code not in (404, 409):
+            raise_for(answer, f"deleting pod {name}")
+
+
+def selector(spec: Mapping[str, Any]) -> str:
+    """A label selector as a query parameter."""
+    parts = [f"{key}={value}" for key, value in (spec.get("matchLabels") or {}).items()]
+    for row in spec.get("matchExpressions") or ():
+        key, values = row["key"], ",".join(row.get("values") or ())
+        words = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})"}
+        parts.append({**words, "Exists": key, "DoesNotExist": f"!{key}"}[row["operator"]])
+    return ",".join(parts)
+
+
+def is_ready(deployment: Mapping[str, Any]) -> bool:
+    """True if every pod of the newest template is available, and no other pod is left."""
+    spec, status = deployment.get("spec") or {}, deployment.get("status") or {}
+    wanted = int(1 if spec.get("replicas") is None else spec["replicas"])
+    counts = [int(status.get(name) or 0) for name in ("replicas", "updatedReplicas")]
+    seen = int(status.get("observedGeneration") or 0) >= int(deployment["metadata"]["generation"])
+    available = int(status.get("availableReplicas") or 0)
+    return seen and wanted > 0 and counts == [wanted, wanted] and available == wanted
+
+
+def container_status(pod: Mapping[str, Any], container: str) -> Raw:
+    """The status of one container of a pod; empty before it has one."""
+    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    return next((dict(row) for row in statuses if row.get("name") == container), {})
+
+
+def is_going(pod: Mapping[str, Any]) -> bool:
+    """True once its deletion was asked for."""
+    return bool(pod["metadata"].get("deletionTimestamp"))
+
+
+def is_running(pod: Mapping[str, Any], container: str) -> bool:
+    """True if the container runs at this moment."""
+    return "running" in (container_status(pod, container).get("state") or {})
+
+
+def one_line(text: Any) -> str:
+    """A message on one line, and not too long."""
+    lines = str(text or "").strip().splitlines()
+    return " ".join(" ".join(lines).split())[:300]

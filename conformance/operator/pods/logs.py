@@ -1,0 +1,188 @@
+"""The logs of all pods of an operator, of all their restarts, as one file that grows.
+
+Each line is written as the container wrote it: the kubelet's time stamps only serve to go on where
+a broken connection ended, and are taken off again.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import urllib3
+
+from conformance.kube import USER_AGENT
+from conformance.kube.transport import CONNECT_SECONDS, Transport
+from conformance.model.errors import InfraError
+from conformance.operator.pods.deployed import PODS
+
+SILENCE_SECONDS = 300.0
+"""An idle operator says nothing; after this long the connection is made anew."""
+_AGAIN_SECONDS = 0.3
+_REFUSED_SECONDS = 3.0
+_JOIN_SECONDS = 2.0
+_STAMP = re.compile(r"(?P<seconds>[-\d]+T[:\d]+)(?:\.(?P<fraction>\d+))?(?P<zone>Z|[-+]\d\d:\d\d)")
+
+
+class PodLogs:
+    """Follows pods by name; `path` takes their lines. `on_line` is called from any thread."""
+
+    def __init__(
+        self,
+        kubeconfig: Path,
+        *,
+        namespace: str,
+        container: str,
+        path: Path,
+        on_line: Callable[[str], None] | None = None,
+    ) -> None:
+        self.path = path
+        self.problem = ""
+        """Why a log could not be read, in the API server's words; empty if all went well."""
+        self._transport = Transport.from_kubeconfig(
+            kubeconfig, context=None, agent=USER_AGENT, connections=4
+        )
+        self._namespace = namespace
+        self._container = container
+        self._on_line = on_line
+        self._followers: dict[str, _Follower] = {}
+        self._writing = threading.Lock()
+        self._closing = threading.Event()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+    def follow(self, uid: str, pod: str) -> None:
+        """Follow a pod from its first line on; at once, and once."""
+        if uid not in self._followers and not self._closing.is_set():
+            path = PODS.path(self._namespace, pod, "log")
+            self._followers[uid] = follower = _Follower(self, path, self._container)
+            follower.start()
+
+    def last_line(self) -> str:
+        """The last whole line so far."""
+        with self.path.open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - 4000))
+            lines = file.read().decode("utf-8", "replace").split("\n")[:-1]
+        return lines[-1].strip() if lines else ""
+
+    def tail(self, lines: int = 15) -> str:
+        """The last lines."""
+        text = self.path.read_text(encoding="utf-8", errors="replace")
+        return "\n".join(text.splitlines()[-lines:])
+
+    def close(self, *, drain: bool = False) -> None:
+        """Stop following. `drain`: its pods are gone, so read their logs to the end first."""
+        if drain:
+            self._join()
+        self._closing.set()
+        for follower in self._followers.values():
+            follower.interrupt()
+        self._join()
+        self._transport.close()
+
+    def _join(self) -> None:
+        deadline = time.monotonic() + _JOIN_SECONDS
+        for follower in self._followers.values():
+            follower.join(max(0.0, deadline - time.monotonic()))
+
+    # For the followers.
+
+    def open(self, path: str, **params: str) -> urllib3.BaseHTTPResponse:
+        """One request for a log."""
+        query = {**params, "container": self._container, "timestamps": "true"}
+        return self._transport.stream(
+            path, params=query, connect=CONNECT_SECONDS, read=SILENCE_SECONDS
+        )
+
+    def write(self, line: bytes) -> None:
+        """Take one line."""
+        with self._writing, self.path.open("ab") as file:
+            file.write(line + b"\n")
+        if self._on_line is not None:
+            self._on_line(line.decode("utf-8", "replace"))
+
+    def wait(self, seconds: float) -> bool:
+        """Pause; True if following is over."""
+        return self._closing.wait(seconds)
+
+
+class _Follower(threading.Thread):
+    """One pod, until it is gone: the run before, whose end may have been missed, then the present
+    one for as long as it lasts; and again."""
+
+    def __init__(self, logs: PodLogs, path: str, container: str) -> None:
+        super().__init__(name=f"log {path.split('/')[-2]}", daemon=True)
+        self._logs = logs
+        self._path = path
+        self._container = container
+        self._last = ("", "")
+        self._since = ""
+        self._response: urllib3.BaseHTTPResponse | None = None
+
+    def run(self) -> None:
+        while True:
+            pause = _AGAIN_SECONDS
+            try:
+                if self._read(previous="true") == 404 or self._read(follow="true") == 404:
+                    return
+            except (InfraError, urllib3.exceptions.HTTPError, OSError) as error:
+                pause = _REFUSED_SECONDS
+                self._logs.problem = str(error)
+            if self._logs.wait(pause):
+                return
+
+    def interrupt(self) -> None:
+        """End a read that waits."""
+        response = self._response
+        if response is not None:
+            try:
+                response.shutdown()
+            except (AttributeError, OSError, ValueError, RuntimeError):
+                response.close()
+
+    def _read(self, **params: str) -> int:
+        """Write what is new. The answer's code; 400 stands for "there is none (yet)"."""
+        if self._since:
+            params["sinceTime"] = self._since
+        response = self._logs.open(self._path, **params)
+        self._response = response
+        try:
+            if response.status != 200:
+                said = response.data.decode("utf-8", "replace")
+                if response.status not in (400, 404):
+                    raise InfraError(f"{self._path} was answered {response.status}: {said[:300]}")
+                return response.status
+            for line in _lines(response):
+                stamp, _, text = line.partition(b" ")
+                seconds, fraction, zone = _parts(stamp.decode("ascii", "replace"))
+                if (seconds, fraction) > self._last:
+                    self._last = seconds, fraction
+                    self._since = seconds + zone
+                    self._logs.write(text)
+            return 200
+        finally:
+            self._response = None
+            response.close()
+
+
+def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    """Lines as they come; the last one, too, if it has no end."""
+    rest = b""
+    # A pod's log has no Content-Length: read1 gives what is there, without waiting for more.
+    for chunk in iter(lambda: response.read1(65536), b""):
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from whole
+    if rest:
+        yield rest
+
+
+def _parts(stamp: str) -> tuple[str, str, str]:
+    """A time in RFC 3339 as whole seconds, fraction and zone. The fraction sorts: it gets the zeros
+    back that Go leaves out."""
+    match = _STAMP.fullmatch(stamp)
+    if match is None:
+        raise InfraError(f"a log line begins with {stamp[:40]!r}, expected a time in RFC 3339")
+    return match["seconds"], (match["fraction"] or "").ljust(9, "0"), match["zone"]

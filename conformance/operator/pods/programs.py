@@ -1,0 +1,64 @@
+"""Programs of the user's machine that an installation runs: docker, kubectl, helm, pip."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from conformance.model.errors import InfraError, UsageError
+
+_DROPPED = (
+    "KUBECONFIG",
+    "HELM_KUBECONTEXT",
+    "HELM_KUBEAPISERVER",
+    "HELM_KUBETOKEN",
+    "HELM_NAMESPACE",
+)
+"""Variables that would lead to another cluster than the run's."""
+
+
+def find(program: str, *, needed_for: str, get_it: str) -> str:
+    """The program on PATH. Raises UsageError that says what it is needed for and how to get it."""
+    found = shutil.which(program)
+    if found is None:
+        raise UsageError(f"{needed_for} needs `{program}`, which is not on PATH: {get_it}")
+    return found
+
+
+def run(
+    command: Sequence[str],
+    *,
+    doing: str,
+    within: float,
+    error: type[UsageError | InfraError] = InfraError,
+    cwd: Path | None = None,
+) -> str:
+    """What the program printed. `within`: seconds. Raises `error` with its last words if it fails, and
+    InfraError if the time is up."""
+    env = {name: value for name, value in os.environ.items() if name not in _DROPPED}
+    try:
+        ended = subprocess.run(
+            list(command),
+            env=env,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=within,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as expired:
+        raise InfraError(f"{doing} was not done after {within:.0f} s") from expired
+    except OSError as failed:
+        raise error(f"{doing} failed: {failed}") from failed
+    if ended.returncode != 0:
+        raise error(f"{doing} failed: {_last_words(ended.stderr) or _last_words(ended.stdout)}")
+    return ended.stdout
+
+
+def _last_words(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return "; ".join(lines[-3:])[-600:]

@@ -1,0 +1,99 @@
+"""Why an operator's pods are not ready, in one sentence: what a person would look up by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.model.errors import InfraError
+from conformance.operator.pods.deployed import (
+    Deployed,
+    is_going,
+    is_ready,
+    is_running,
+    one_line,
+)
+
+_STARTING = ("ContainerCreating", "PodInitializing", "")
+
+
+def trouble(deployed: Deployed) -> str:
+    """The reason, in the platform's own words where it has some. Never raises: it is asked for when
+    something is wrong already."""
+    try:
+        return _trouble(deployed)
+    except InfraError as error:
+        return f"and its state could not be read: {error}"
+
+
+def _trouble(deployed: Deployed) -> str:
+    target = deployed.target
+    deployment = deployed.deployment()
+    if deployment is None:
+        return f"the Deployment {target.deployment} is gone from namespace {target.namespace}"
+    conditions = (deployment.get("status") or {}).get("conditions") or ()
+    for condition in conditions:
+        if condition["type"] == "ReplicaFailure" and condition["status"] == "True":
+            said = f"{condition.get('reason')}: {one_line(condition.get('message'))}"
+            return f"its pods cannot be made ({said})"
+    pods = [pod for pod in deployed.pods() if not is_going(pod)]
+    if not pods:
+        said = next((one_line(c.get("message")) for c in conditions), "nothing was said why")
+        return f"it has no pod ({said})"
+    pods.sort(key=lambda pod: str(pod["metadata"].get("creationTimestamp")), reverse=True)
+    for pod in pods:
+        if found := _of_pod(deployed, pod):
+            return found
+    state = "ready now" if is_ready(deployment) else "not all available yet"
+    return f"its pods run and are {state}"
+
+
+def _of_pod(deployed: Deployed, pod: Mapping[str, Any]) -> str:
+    """What is wrong with one pod; empty if it is ready."""
+    name, status = str(pod["metadata"]["name"]), pod.get("status") or {}
+    conditions = {row["type"]: row for row in status.get("conditions") or ()}
+    scheduled = conditions.get("PodScheduled", {})
+    if scheduled.get("status") == "False":
+        said = f"{scheduled.get('reason')}: {one_line(scheduled.get('message'))}"
+        return f"its pod {name} is Pending ({said})"
+    rows = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    for row in rows:
+        if found := _of_container(deployed, name, row):
+            return found
+    if conditions.get("Ready", {}).get("status") == "True":
+        return ""
+    warned = deployed.warnings(name)
+    said = f" ({warned[-1]})" if warned else ""
+    if is_running(pod, deployed.target.container):
+        return f"its pod {name} runs but is not ready{said}{_words(deployed, name)}"
+    return f"its pod {name} is {status.get('phase') or 'not seen by a node yet'}{said}"
+
+
+def _of_container(deployed: Deployed, pod: str, row: Mapping[str, Any]) -> str:
+    state = row.get("state") or {}
+    waiting, ended = state.get("waiting"), state.get("terminated")
+    where = f"container {row['name']} of its pod {pod}"
+    if waiting and str(waiting.get("reason") or "") not in _STARTING:
+        reason = str(waiting["reason"])
+        last = (row.get("lastState") or {}).get("terminated")
+        if reason == "CrashLoopBackOff" and last:
+            return f"{where} is in {reason} after {_exit(last)}{_words(deployed, pod, row)}"
+        return f"{where} waits in {reason} ({one_line(waiting.get('message')) or 'nothing said'})"
+    if ended and (ended.get("exitCode") or not row.get("ready")):
+        finished_init = not ended.get("exitCode") and row["name"] != deployed.target.container
+        return "" if finished_init else f"{where} ended: {_exit(ended)}{_words(deployed, pod, row)}"
+    return ""
+
+
+def _exit(terminated: Mapping[str, Any]) -> str:
+    reason = str(terminated.get("reason") or "")
+    text = f"exit code {terminated.get('exitCode')}"
+    return f"{text} ({reason})" if reason and reason not in ("Error", "Completed") else text
+
+
+def _words(deployed: Deployed, pod: str, row: Mapping[str, Any] | None = None) -> str:
+    """The container's last line; only the operator's own container is asked."""
+    if row is not None and row["name"] != deployed.target.container:
+        return ""
+    line = deployed.last_line(pod)
+    return f"; its last line: {line}" if line else ""

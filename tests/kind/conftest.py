@@ -1,0 +1,25 @@
+"""A pretended machine, and pytest-kind's class as the plugin hands it out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.cluster.kind.cluster import KindClusterClass
+from conformance.plugin.kind import kind_cluster_class
+from tests.kind.fakes import Machine, machine_at
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "docker: needs a Docker daemon that can run a kind node")
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return machine_at(tmp_path / "machine")
+
+
+@pytest.fixture
+def cluster_class(pytestconfig: pytest.Config) -> KindClusterClass:
+    return kind_cluster_class(pytestconfig)
