@@ -16,7 +16,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: conformance test lint unit mutants programs lock clean
+.PHONY: conformance test lint unit mutants in-kind programs lock clean
 
 conformance: $(STAMP) programs
 	$(BIN)/python -m pytest cases -n $(WORKERS) $(addprefix --operator=,$(OPERATOR)) \
@@ -33,10 +33,15 @@ lint: $(STAMP)
 
 # Files stay whole, so that the tests of one share its control plane.
 unit: $(STAMP) programs
-	$(BIN)/python -m pytest tests --ignore=tests/mutants -n 2 --dist=loadfile $(ARGS)
+	$(BIN)/python -m pytest tests --ignore=tests/mutants -m "not docker" -n 2 --dist=loadfile $(ARGS)
 
 mutants: $(STAMP) programs
 	$(BIN)/python -m pytest tests/mutants -n 2 $(ARGS)
+
+# Everything that takes a kind cluster; needs Docker, kind, kubectl (tools/kind-offline has them where no
+# image can be pulled). One cluster at a time is enough for two cores.
+in-kind: $(STAMP) programs
+	$(BIN)/python -m pytest tests/kind tests/in_kind -m docker $(ARGS)
 
 programs: $(STAMP)
 	@$(BIN)/python -m conformance.cluster.programs

@@ -4,7 +4,8 @@ reports, look at this machine.
 Exit codes
   0  everything asked for is true
   1  something differs: a verdict from the stored one, a report from its own cases, a report from
-     another; a merged report violates or is unknown; no kind of cluster would work here (doctor)
+     another; a merged report violates or is unknown; no kind of cluster would work here (doctor);
+     something of killed runs is still there (cleanup)
   3  a history could not be read or has no stored verdict to compare with
   4  a mistake in the command line or in a file it names, told in one sentence
   5  no history found, so nothing was judged
@@ -128,6 +129,12 @@ def _compare(arguments: argparse.Namespace) -> int:
     return EXIT_DIFFERS if differences else 0
 
 
+def _cleanup(arguments: argparse.Namespace) -> int:
+    from conformance.cluster import leftovers
+
+    return leftovers.run(arguments)
+
+
 def _doctor(arguments: argparse.Namespace) -> int:
     try:
         from conformance import doctor
@@ -201,6 +208,27 @@ def _parser() -> argparse.ArgumentParser:
     for name, metavar in (("one", "DIR"), ("other", "OTHER")):
         compare.add_argument(name, type=Path, metavar=metavar, help="results, or a report")
     compare.set_defaults(run=_compare)
+
+    cleanup = commands.add_parser(
+        "cleanup",
+        help="remove what killed runs left: kind clusters, or namespaces in a cluster",
+        description="Without --kube-context: kind clusters that killed runs left on this machine. "
+        "With it: namespaces and operators that they left in that cluster, known by their labels.",
+    )
+    cleanup.add_argument(
+        "--kube-context", dest="kube_context", metavar="NAME", help="context of the cluster"
+    )
+    cleanup.add_argument(
+        "--kubeconfig", type=Path, metavar="PATH", help="default: KUBECONFIG, else ~/.kube/config"
+    )
+    cleanup.add_argument("--dry-run", action="store_true", help="only list what would be removed")
+    cleanup.add_argument("--yes", action="store_true", help="do not ask (with --kube-context)")
+    cleanup.add_argument(
+        "--all",
+        action="store_true",
+        help="in a cluster, what runs that still go on made, too; else, kept kind clusters",
+    )
+    cleanup.set_defaults(run=_cleanup)
 
     doctor = commands.add_parser(
         "doctor", help="what this machine has, and which clusters it can be"

@@ -11,10 +11,6 @@ from conformance.plugin.kind import kind_cluster_class
 from tests.kind.fakes import Machine, machine_at
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "docker: needs a Docker daemon that can run a kind node")
-
-
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     return machine_at(tmp_path / "machine")

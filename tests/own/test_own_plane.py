@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+import conformance.__main__ as conformance_main
 from conformance.cluster.own import OwnClusterPlane, cleanup, cli, life, plane, rights
 from conformance.cluster.plane import PodPlane
 from conformance.driver.namespaces import open_namespace
@@ -114,10 +115,9 @@ time.sleep(600)
 
 
 def arguments(path: Path, **more: Any) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    cli.add_parser(parser.add_subparsers())
     given = ["cleanup", f"--kubeconfig={path}", "--kube-context=prod"]
-    return parser.parse_args([*given, *(f"--{name}" for name, on in more.items() if on)])
+    given += [f"--{name.replace('_', '-')}" for name, on in more.items() if on]
+    return conformance_main._parser().parse_args(given)
 
 
 def test_a_killed_run_leaves_no_identity_behind_and_cleanup_removes_the_rest(

@@ -1,4 +1,4 @@
-"""`python -m conformance cleanup`: remove what crashed runs left in a cluster."""
+"""`python -m conformance cleanup --kube-context=NAME`: what crashed runs left in that cluster."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from conformance.cluster.own import cleanup, kubeconfig, reach
 from conformance.cluster.own.cleanup import Leftover
@@ -15,26 +14,6 @@ from conformance.kube import Api
 from conformance.model.errors import UsageError
 
 EXIT_STUCK = 1
-
-
-def add_parser(subparsers: Any) -> argparse.ArgumentParser:
-    """Add the command to those of `python -m conformance`; its `run` is set."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "cleanup", help="remove namespaces and operators that crashed runs left in a cluster"
-    )
-    parser.add_argument(
-        CONTEXT_OPTION, dest="kube_context", metavar="NAME", help="context of the cluster"
-    )
-    parser.add_argument(
-        "--kubeconfig", type=Path, metavar="PATH", help="default: KUBECONFIG, else ~/.kube/config"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="only list what would be removed")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument(
-        "--all", action="store_true", help="what runs that are still going on made, too"
-    )
-    parser.set_defaults(run=run)
-    return parser
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,51 @@
+"""`python -m conformance cleanup`: what runs that were killed left on this machine or in a cluster."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+from pathlib import Path
+
+from conformance.cluster import kind
+from conformance.cluster.own import cli
+from conformance.cluster.own.options import CONTEXT_OPTION
+from conformance.model.errors import UsageError
+
+EXIT_LEFT = 1
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0: nothing of killed runs is left (or --dry-run); 1: something is still there, told in a
+    sentence each. Raises UsageError, InfraError."""
+    if arguments.kube_context:
+        return cli.run(arguments)
+    if arguments.kubeconfig is not None:
+        raise UsageError(f"--kubeconfig without {CONTEXT_OPTION}: name the context to clean")
+    return _kind(kept=arguments.all, dry_run=arguments.dry_run)
+
+
+def _kind(*, kept: bool, dry_run: bool) -> int:
+    program = shutil.which("docker", path=os.environ.get("PATH", ""))
+    if program is None:
+        print("no docker on PATH, so no kind cluster can have been left here")
+        return 0
+    docker = kind.Docker(Path(program))
+    docker.check()
+    wanted = [row for row in kind.leftovers(docker) if kept or not row.kept]
+    spared = [row for row in kind.leftovers(docker) if row.kept and not kept]
+    for row in spared:
+        print(f"left alone: {row.describe()}; --all takes it")
+    if not wanted:
+        print("nothing is left of killed runs")
+        return 0
+    for row in wanted:
+        print(f"{'would remove' if dry_run else 'to remove'}: {row.describe()}")
+    if dry_run:
+        return 0
+    removed = kind.sweep(docker, kept=kept)
+    print(f"removed {len(removed)} of {len(wanted)}")
+    left = [row for row in wanted if row.name not in {gone.name for gone in removed}]
+    for row in left:
+        print(f"still there: {row.describe()}")
+    return EXIT_LEFT if left else 0
