@@ -6,6 +6,7 @@ from conformance.suite import (
     DOORS,
     Door,
     Feature,
+    Service,
     Trial,
     add_multinode,
     case,
@@ -49,6 +50,42 @@ def test_three_nodes(trial: Trial) -> None:
     """A worker that gains multinode over three nodes has groups of three pods."""
     graph = trial.deploy(graphs.agg())
     trial.change(graph, add_multinode(WORKER, node_count=3))
+    trial.expect()
+
+
+@case(feature="add multinode", needs=[Feature.MULTINODE])
+def test_prefill_worker(trial: Trial) -> None:
+    """A prefill worker that gains multinode is groups alone; the decode worker keeps its pods."""
+    graph = trial.deploy(graphs.disagg())
+    trial.change(graph, add_multinode("VllmPrefillWorker"))
+    trial.expect()
+
+
+def _with_all_that_a_user_may_write(service: Service) -> Service:
+    mount = {"name": "shared", "mountPath": "/shared"}
+    optional = {"secretRef": {"name": "hf-token", "optional": True}}
+    return service.replace(
+        container={**service.container, "volumeMounts": [mount], "envFrom": [optional]},
+        pod={
+            "initContainers": [{"name": "fetch", "image": "fetch:1.0.0", "volumeMounts": [mount]}],
+            "containers": [{"name": "sidecar", "image": "sidecar:1.0.0", "volumeMounts": [mount]}],
+            "volumes": [{"name": "shared", "emptyDir": {}}],
+            "serviceAccountName": "default",
+            "tolerations": [{"key": "example.com/gpu", "operator": "Exists"}],
+        },
+        pod_labels={"example.com/team": "serving"},
+        pod_annotations={"example.com/note": "keep me"},
+    )
+
+
+@case(feature="add multinode", needs=[Feature.MULTINODE])
+def test_all_that_a_user_wrote_stays(trial: Trial) -> None:
+    """Sidecar, init container, volumes, mounts, service account, labels and annotations of a worker
+    that gains multinode are on its groups, as is its working directory."""
+    graph = graphs.agg()
+    rich = _with_all_that_a_user_may_write(graph.service(WORKER))
+    graph = trial.deploy(graph.with_service(rich))
+    trial.change(graph, add_multinode(WORKER))
     trial.expect()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.suite import Feature, Trial, add_multinode, case, graphs
+from conformance.suite import Feature, Trial, add_multinode, case, graphs, remove_multinode
 
 WORKER = "VllmDecodeWorker"
 
@@ -33,6 +33,19 @@ def test_amid_a_transition(trial: Trial) -> None:
     graph = trial.deploy(graphs.agg())
     trial.change(graph, add_multinode(WORKER))
     trial.delete(graph)
+    trial.expect()
+
+
+@case(feature="delete", needs=[Feature.MULTINODE], long=True)
+def test_after_a_toggle(trial: Trial) -> None:
+    """Graphs that gained or lost multinode and came to rest leave nothing when they are deleted."""
+    gains = trial.deploy(graphs.agg(), wait=False)
+    loses = trial.deploy(graphs.agg_multinode().replace(name="vllm-agg-multinode"))
+    trial.change(gains, add_multinode(WORKER))
+    trial.change(loses, remove_multinode(WORKER))
+    trial.expect()
+    trial.delete(gains)
+    trial.delete(loses)
     trial.expect()
 
 

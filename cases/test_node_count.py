@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.suite import Feature, Trial, case, change_node_count, graphs
+from conformance.suite import (
+    Feature,
+    Trial,
+    case,
+    change_node_count,
+    graphs,
+    scale,
+    together,
+)  # fmt: skip
 
 WORKER = "VllmDecodeWorker"
 
@@ -35,4 +43,13 @@ def test_two_replicas(trial: Trial) -> None:
     graph = graphs.agg_multinode()
     graph = trial.deploy(graph.with_service(graph.service(WORKER).replace(replicas=2)))
     trial.change(graph, change_node_count(WORKER, to=3))
+    trial.expect()
+
+
+@case(feature="node count", needs=[Feature.MULTINODE])
+def test_together_with_replicas(trial: Trial) -> None:
+    """More nodes and more replicas in one request: just the groups that the graph now asks for."""
+    graph = trial.deploy(graphs.agg_multinode())
+    both = together("nodes-and-replicas", change_node_count(WORKER, to=3), scale(WORKER, to=2))
+    trial.change(graph, both)
     trial.expect()

@@ -37,3 +37,22 @@ def test_at_rest(trial: Trial) -> None:
     trial.deploy(graphs.agg_multinode())
     trial.restart_operator()
     trial.expect()
+
+
+@case(feature="restart", needs=NEEDS, disruptive=True)
+def test_at_rest_after_a_toggle(trial: Trial) -> None:
+    """A restart after a toggle brings nothing of the old shape back."""
+    graph = trial.deploy(graphs.agg())
+    trial.change(graph, add_multinode(WORKER))
+    trial.expect()
+    trial.restart_operator()
+    trial.expect()
+
+
+@case(feature="restart", needs=NEEDS, disruptive=True)
+def test_deleted_while_it_was_down(trial: Trial) -> None:
+    """Nothing stays of a graph that was deleted while the operator was down, once it is back."""
+    graph = trial.deploy(graphs.agg_multinode())
+    with trial.operator_down(kill=True):
+        trial.delete(graph)
+    trial.expect()

@@ -33,3 +33,12 @@ def test_add_remove_add_quickly(trial: Trial) -> None:
     for transition in (add_multinode(WORKER), remove_multinode(WORKER), add_multinode(WORKER)):
         trial.change(graph, transition)
     trial.expect()
+
+
+@case(feature="round trip", needs=[Feature.MULTINODE], long=True)
+def test_remove_add_remove(trial: Trial) -> None:
+    """A graph that began with groups loses, gains and loses them, each time to the last one."""
+    graph = trial.deploy(graphs.agg_multinode())
+    for transition in (remove_multinode(WORKER), add_multinode(WORKER), remove_multinode(WORKER)):
+        trial.change(graph, transition)
+        trial.expect()

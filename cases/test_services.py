@@ -53,3 +53,13 @@ def test_renamed(trial: Trial) -> None:
     graph = trial.deploy(graphs.two_workers())
     trial.change(graph, rename_service("WorkerB", "WorkerC"))
     trial.expect()
+
+
+@case(feature="services", needs=[Feature.MULTINODE], long=True)
+def test_removed_and_added_again_in_the_other_shape(trial: Trial) -> None:
+    """A service removed and added again in the other shape is that shape alone."""
+    graph = trial.deploy(graphs.two_workers())
+    trial.change(graph, remove_service("WorkerB"))
+    trial.expect()
+    trial.change(graph, add_service(graph.service("WorkerB").replace(node_count=2)))
+    trial.expect()

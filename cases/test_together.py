@@ -15,6 +15,7 @@ from conformance.suite import (
     case,
     graphs,
     remove_multinode,
+    rename_service,
     scale,
     set_image,
     together,
@@ -49,6 +50,25 @@ def test_add_with_another_service(trial: Trial) -> None:
     """A toggle of the worker and a scale of the frontend in one request are done or refused whole."""
     graph = trial.deploy(graphs.agg())
     trial.change(graph, together("add-and-scale", add_multinode(WORKER), scale("Frontend", to=2)))
+    trial.expect()
+
+
+@case(feature="mixed request", needs=[Feature.MULTINODE])
+def test_two_workers_swap_shapes(trial: Trial) -> None:
+    """Prefill loses multinode and decode gains it in one request: each is its new shape alone."""
+    graph = add_multinode("VllmPrefillWorker").apply(graphs.disagg())
+    graph = trial.deploy(graph)
+    swap = together("swap", remove_multinode("VllmPrefillWorker"), add_multinode(WORKER))
+    trial.change(graph, swap)
+    trial.expect()
+
+
+@case(feature="mixed request", needs=[Feature.MULTINODE])
+def test_add_with_another_name(trial: Trial) -> None:
+    """A service renamed and given multinode in one request is groups under its new name alone."""
+    graph = trial.deploy(graphs.two_workers())
+    renamed = rename_service("WorkerB", "WorkerC")
+    trial.change(graph, together("rename-and-add", renamed, add_multinode("WorkerC")))
     trial.expect()
 
 

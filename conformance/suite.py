@@ -9,7 +9,7 @@ from conformance.driver.trial import Trial
 from conformance.history.records import Expect
 from conformance.model.doors import Door, Method
 from conformance.model.graph import ApiVersion, Graph, Service
-from conformance.model.profile import Feature
+from conformance.model.profile import Feature, Gang
 from conformance.model.transition import (
     ChangeKind,
     Transition,
@@ -50,6 +50,7 @@ __all__ = [
     "Door",
     "Expect",
     "Feature",
+    "Gang",
     "Graph",
     "Method",
     "Service",

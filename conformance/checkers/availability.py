@@ -1,6 +1,8 @@
 """Availability: a service never has fewer ready routable pods than its workload's strategy allows
 while image or replicas change; what is not touched keeps its pods.
 
+A change of the number alone replaces no pod that it need not.
+
 Toggles and node count changes have no budget unless the profile declares one
 (`availability_on_toggle`); their gap is reported with its exact length and does not gate.
 """
@@ -13,6 +15,7 @@ from conformance.checkers.base import CheckResult
 from conformance.checkers.budget import Touch, budget, touched
 from conformance.checkers.family import Place, family_of
 from conformance.checkers.readiness import Dip, Watched, watch
+from conformance.checkers.replaced import replaced
 from conformance.checkers.windows import Window, doubts, judged_moments, window
 from conformance.checkers.words import by, listing, named, plural, seconds
 from conformance.history.history import History
@@ -93,8 +96,12 @@ def _judge(history: History, moment: Moment, steps: list[Step], row: Watched) ->
         return
     if touches <= {Touch.TEMPLATE, Touch.REPLICAS} or history.profile.availability_on_toggle:
         floor = _floor(history, steps, row, touches)
-        for dip in row.dips(floor, moment.at):
+        dips = row.dips(floor, moment.at)
+        for dip in dips:
             yield _below(history, steps, row, name, floor, dip)
+        if touches == {Touch.REPLICAS} and not dips:
+            services = list(_services(steps, row.place))
+            yield from replaced(history, steps, row, services)
         return
     for dip in row.dips(1, moment.at):
         yield _gap(steps, row, name, dip)

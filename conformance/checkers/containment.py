@@ -1,9 +1,10 @@
 """Containment: is what the user wrote in what runs? Differences as (field, wanted, found).
 
 Fields are named as profiles write them in `fidelity_exceptions`: of the main container `image`,
-`command`, `args`, `env.NAME`, `envFrom`, `resources.limits.KEY`, `volumeMounts.PATH`; of the pod
-`volumes.NAME`, `serviceAccountName`, `labels.KEY`; of another container `containers.NAME` and the
-same fields behind it (`initContainers.NAME` likewise).
+`command`, `args`, `env.NAME`, `envFrom`, `resources.limits.KEY`, `volumeMounts.PATH`, and any other
+field by its API name (`workingDir`, `livenessProbe`, `ports`, ...); of the pod `volumes.NAME`,
+`serviceAccountName` and any other field of its spec, `labels.KEY`, `annotations.KEY`; of another
+container `containers.NAME` and the same fields behind it (`initContainers.NAME` likewise).
 """
 
 from __future__ import annotations
@@ -23,6 +24,20 @@ _FACTORS = {
     "G": Decimal(10) ** 9, "T": Decimal(10) ** 12, "Ki": Decimal(2) ** 10, "Mi": Decimal(2) ** 20,
     "Gi": Decimal(2) ** 30, "Ti": Decimal(2) ** 40,
 }  # fmt: skip
+# Fields of containers and pods that have a comparison of their own, or name the container.
+_COMPARED = frozenset(
+    {"name", "image", "env", "envFrom", "volumeMounts", "resources", "command", "args",
+     "containers", "initContainers", "volumes"}
+)  # fmt: skip
+# In a group the operator decides what runs, and so how to ask whether it runs.
+_OF_PROCESS = frozenset({"livenessProbe", "readinessProbe", "startupProbe"})
+_OF_LEADERS = frozenset({"ports", "lifecycle"})
+# What schedulers and the workload kinds set themselves, whatever a template says (Volcano's
+# schedulerName, the hostname and subdomain of an LWS's pods); `serviceAccount` is an old name that
+# the API fills in.
+_PODS_OWN = frozenset(
+    {"schedulerName", "hostname", "subdomain", "nodeName", "restartPolicy", "serviceAccount"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +59,15 @@ def pod_differences(
     *,
     spec: Mapping[str, Any],
     labels: Mapping[str, str],
+    annotations: Mapping[str, str],
     reserved: Sequence[str],
     runs: bool,
 ) -> Iterator[Difference]:
-    """What of the service's pod is not in a pod spec (or template spec) with its labels.
+    """What of the service's pod is not in a pod spec (or template spec) with its labels and
+    annotations.
 
-    `runs` False leaves command and args out: the followers of a group run what the operator says.
-    Labels with a reserved prefix are the operator's.
+    `runs` False leaves command and args out, and what goes with them: the followers of a group run
+    what the operator says. Labels and annotations with a reserved prefix are the operator's.
     """
     main = _main(service, spec)
     if main is None:
@@ -58,6 +75,8 @@ def pod_differences(
     else:
         wanted = _with_gpus(service)
         yield from _container(wanted, main, prefix="")
+        left_out = _OF_PROCESS if service.multinode else frozenset[str]()
+        yield from _rest(wanted, main, prefix="", but=left_out if runs else left_out | _OF_LEADERS)
         if runs:
             yield from _process(service, main)
     for key in ("containers", "initContainers"):
@@ -68,11 +87,16 @@ def pod_differences(
                 yield Difference(field, container.get("image"), None)
             else:
                 yield from _container(container, there, prefix=f"{field}.")
+                yield from _rest(container, there, prefix=f"{field}.")
                 yield from _exact(container, there, prefix=f"{field}.")
     yield from _pod(service, spec)
-    for key, value in service.pod_labels.items():
-        if not key.startswith(tuple(reserved)) and labels.get(key) != value:
-            yield Difference(f"labels.{key}", value, labels.get(key))
+    for what, mine, theirs in (
+        ("labels", service.pod_labels, labels),
+        ("annotations", service.pod_annotations, annotations),
+    ):
+        for key, value in mine.items():
+            if not key.startswith(tuple(reserved)) and theirs.get(key) != value:
+                yield Difference(f"{what}.{key}", value, theirs.get(key))
 
 
 def _main(service: Service, spec: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -123,9 +147,29 @@ def _pod(service: Service, spec: Mapping[str, Any]) -> Iterator[Difference]:
         have = _by(spec.get("volumes"), "name", volume.get("name"))
         if have is None or not contains(volume, have):
             yield Difference(f"volumes.{volume.get('name')}", volume, have)
-    account = service.pod.get("serviceAccountName")
-    if account and spec.get("serviceAccountName") != account:
-        yield Difference("serviceAccountName", account, spec.get("serviceAccountName"))
+    yield from _rest(service.pod, spec, prefix="", but=_PODS_OWN)
+
+
+def _rest(
+    wanted: Mapping[str, Any],
+    there: Mapping[str, Any],
+    *,
+    prefix: str,
+    but: frozenset[str] = frozenset(),
+) -> Iterator[Difference]:
+    """Every field of a container or pod that is compared nowhere else. Operators may add to each
+    (ports, tolerations, a security context); what the user wrote must be in it."""
+    for key, value in wanted.items():
+        if key in _COMPARED or key in but or _holds(value, there.get(key)):
+            continue
+        yield Difference(f"{prefix}{key}", value, there.get(key))
+
+
+def _holds(wanted: Any, have: Any) -> bool:
+    """As `contains`; the items of a list may stand in any order, among others."""
+    if isinstance(wanted, (list, tuple)) and isinstance(have, (list, tuple)):
+        return all(any(contains(item, other) for other in have) for item in wanted)
+    return contains(wanted, have)
 
 
 # Command and arguments --------------------------------------------------------------------------

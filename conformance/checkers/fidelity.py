@@ -2,7 +2,8 @@
 
 Judged at each judged moment that was reconciled or ran into its deadline, on the workloads' pod
 templates and on the live pods: an image that never reached a pod is a finding too. Exceptions stand
-in the profile, by field and shape, with a reason.
+in the profile, by field and shape, with a reason. At every judged moment the graph itself must still
+be what the user wrote.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 from conformance.checkers.base import CheckResult
 from conformance.checkers.containment import Difference, pod_differences
+from conformance.checkers.users_graph import users_graph
 from conformance.checkers.windows import judged_moments
 from conformance.checkers.words import listing, named, origin, seconds, subject
 from conformance.history.history import History
@@ -38,6 +40,7 @@ class _Shown:
     where: str
     spec: Mapping[str, Any]
     labels: Mapping[str, str]
+    annotations: Mapping[str, str]
     leads: bool
     """False for the followers of a group, whose command is the operator's affair."""
 
@@ -47,7 +50,10 @@ def check(history: History) -> CheckResult:
     findings: list[Finding] = []
     looked_at = 0
     for moment in judged_moments(history):
-        if moment.blocked or moment.end is MomentEnd.INTERRUPTED:
+        if moment.end is MomentEnd.INTERRUPTED:
+            continue
+        findings += users_graph(history, moment)
+        if moment.blocked:
             continue
         state = history.at_moment(moment)
         wanted = Wanted(
@@ -104,7 +110,10 @@ def _shown(part: Part, profile: Profile) -> Iterator[_Shown]:
         yield from _templates(workload)
     for pod in part.live_pods:
         leads = pod.labels.get(LWS_WORKER_INDEX_LABEL, "0") == "0"
-        yield _Shown(obj=pod, where="", spec=pod.spec, labels=pod.labels, leads=leads)
+        yield _Shown(
+            obj=pod, where="", spec=pod.spec, labels=pod.labels, annotations=pod.annotations,
+            leads=leads,
+        )  # fmt: skip
 
 
 def _templates(workload: Obj) -> Iterator[_Shown]:
@@ -123,10 +132,11 @@ def _templates(workload: Obj) -> Iterator[_Shown]:
 
 
 def _template(workload: Obj, template: Mapping[str, Any], *, where: str, leads: bool) -> _Shown:
-    labels = (template.get("metadata") or {}).get("labels") or {}
+    metadata = template.get("metadata") or {}
     return _Shown(
-        obj=workload, where=where, spec=template.get("spec") or {}, labels=labels, leads=leads
-    )
+        obj=workload, where=where, spec=template.get("spec") or {}, leads=leads,
+        labels=metadata.get("labels") or {}, annotations=metadata.get("annotations") or {},
+    )  # fmt: skip
 
 
 # Comparing ------------------------------------------------------------------------------------
@@ -164,6 +174,7 @@ def _differences(service: Service, row: _Shown, profile: Profile) -> Iterator[Di
         service,
         spec=row.spec,
         labels=row.labels,
+        annotations=row.annotations,
         reserved=profile.labels.reserved,
         runs=row.leads,
     )

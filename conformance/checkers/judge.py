@@ -45,8 +45,9 @@ class Judgement:
 
 def judge(history: History) -> Judgement:
     """Judge a history with every checker. Pure: the same history gives the same judgement."""
-    if history.header.scope is Scope.RUN:
-        ran = tuple(run_checked(name, check, history) for name, check in RUN_CHECKERS.items())
+    if history.header.scope is not Scope.CASE:
+        checkers = RUN_CHECKERS[history.header.scope]
+        ran = tuple(run_checked(name, check, history) for name, check in checkers.items())
         return Judgement(verdict=worst(r.verdict for r in ran if r.verdict), results=ran)
     results = {name: run_checked(name, check, history) for name, check in CHECKERS.items()}
     ended = outcomes(history)

@@ -124,6 +124,12 @@ NAME_ENDS: tuple[NameEnd, ...] = (
         end=re.compile(r"-(?=[0-9a-f]*[0-9])[0-9a-f]{8,10}$"),
         reason="hash of a component's spec, as operators with managed rollouts append it",
     ),
+    NameEnd(
+        kind="*",
+        # An index may follow. No word of five letters is spelt without a vowel.
+        end=re.compile(rf"-{_RANDOM}{{5,10}}(?=(-[0-9]+){{0,2}}$)"),
+        reason="random end of a `generateName`, or a hash in the same letters",
+    ),
 )
 
 # Values inside specs that the platform makes up: pattern → what stands for it.

@@ -1,7 +1,8 @@
 """Orphans: what came during the case is owned by something alive and wanted, or is a keeper.
 
 Every discovered kind, other namespaces and cluster-scoped objects included. While a graph is being
-deleted nothing is an orphan before the deletion deadline.
+deleted nothing is an orphan before the deletion deadline. While it is served others' namespaces may
+hold what it needs, but not what runs it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from conformance.checkers.common import blind_spots, finding_of
 from conformance.checkers.looks import Look, creator, deleted_graphs, looks
 from conformance.checkers.sentences import elapsed, layer
 from conformance.history.history import History
-from conformance.model.kinds import Layer
+from conformance.model.kinds import WORKLOADS, Layer
+from conformance.model.ownership import describe_owner
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName, Finding, Verdict
 from conformance.rules.base import Mismatch
@@ -21,6 +23,8 @@ from conformance.rules.orphans import unattributed
 from conformance.rules.words import call, subject
 
 NAME = CheckerName.ORPHANS
+# What runs pods and does not end by itself.
+_RUNS = frozenset({*WORKLOADS, "ReplicaSet", "StatefulSet", "DaemonSet", "Pod"})
 
 
 def check(history: History) -> CheckResult:
@@ -62,30 +66,34 @@ def _born(history: History, uid: str) -> float:
 
 
 def _unattributed(look: Look) -> list[Finding]:
-    """Objects in the namespace without owner or label: the operator's if it wrote them."""
+    """Objects in the namespace without an owner in it and without label: the operator's if it wrote
+    them."""
     found = []
     for obj in unattributed(look.view):
         if look.view.is_keeper(obj):
             continue
         by = creator(look.history, obj.uid)
+        owned = "has no owner in its namespace" if obj.owners else "has no owner"
         if by is Layer.OPERATOR:
-            text = "has no owner and belongs to no graph by its labels"
+            text = f"{owned} and belongs to no graph by its labels"
             found.append(_finding(look, obj, text, by, Verdict.VIOLATES))
         elif by is Layer.UNKNOWN:
-            text = "has no owner, and the audit log does not tell whose it is"
+            text = f"{owned}, and the audit log does not tell whose it is"
             found.append(_finding(look, obj, text, by, Verdict.UNKNOWN))
     return found
 
 
 def _elsewhere(look: Look) -> list[Finding]:
     """Cluster-scoped objects and those in other namespaces that name the case: once no graph of the
-    case is left, they too must be gone."""
-    if look.moment.graphs or look.moment.components:
-        return []
+    case is left, they too must be gone. What runs a graph's image is out of place before that."""
+    served = bool(look.moment.graphs or look.moment.components)
+    images = _images(look) if served else set()
     names = _Names(look.history)
     found = []
     for obj in look.view.state:
         if obj.namespace == look.history.namespace or look.view.needs_no_owner(obj):
+            continue
+        if served and (obj.kind not in _RUNS or not images.intersection(_strings(obj.spec))):
             continue
         life = look.history.lives[obj.uid]
         if life.created_revision is None or not names.in_(obj):
@@ -95,10 +103,23 @@ def _elsewhere(look: Look) -> list[Finding]:
             continue
         where = f"in namespace {obj.namespace}" if obj.namespace else "cluster-scoped"
         text = f"({where}) names this case and still exists after its last graph is gone"
-        proven = by is Layer.OPERATOR and not _within_deletion(look)
+        if served:
+            text = (
+                f"({where}) names this case and runs an image of its graphs outside its namespace"
+            )
+        proven = by is Layer.OPERATOR and (served or not _within_deletion(look))
         verdict = Verdict.VIOLATES if proven else Verdict.UNKNOWN
         found.append(_finding(look, obj, text, by, verdict))
     return found
+
+
+def _images(look: Look) -> set[str]:
+    """The images of every service that the graphs had until then, so of what may run on, too."""
+    meant = [*look.moment.graphs, *look.moment.components]
+    for step in look.history.steps:
+        if step.sent_at <= look.moment.at:
+            meant += [graph for graph in (step.before, step.after) if graph is not None]
+    return {service.image for graph in meant for service in graph.services} - {""}
 
 
 def _within_deletion(look: Look) -> bool:
@@ -141,8 +162,8 @@ def _finding(look: Look, obj: Obj, text: str, by: Layer, verdict: Verdict) -> Fi
         checker=NAME,
         verdict=verdict,
         subject=subject(obj),
-        message=f"{call(obj)} {text}, {elapsed(look)}; it is owned by nobody, created by "
-        f"{layer(by)}",
+        message=f"{call(obj)} {text}, {elapsed(look)}; it is owned by "
+        f"{describe_owner(look.view.state, obj)}, created by {layer(by)}",
         step=look.moment.steps[-1] if look.moment.steps else "",
         first_at=look.history.lives[obj.uid].created_at,
         last_at=look.moment.at,

@@ -13,7 +13,7 @@ reported, since a status of earlier work may lag behind.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from conformance.checkers.base import CheckResult
@@ -37,15 +37,12 @@ from conformance.model.state import Obj
 from conformance.model.transition import ChangeKind
 from conformance.model.verdict import CheckerName, Finding, Verdict
 from conformance.rules.changes import EVIDENCE_KINDS, Act, Change, said_at
+from conformance.rules.status import claim
 from conformance.rules.writes import is_operators_kind, log_of
 
 __all__ = ["check", "promise_findings"]
 
 _NAME = CheckerName.REFUSAL
-# What a status may say anew without claiming anything else.
-_NO_CLAIM = frozenset(
-    {"lastTransitionTime", "lastUpdateTime", "lastHeartbeatTime", "message", "observedGeneration"}
-)
 
 
 def check(history: History) -> CheckResult:
@@ -231,13 +228,7 @@ def _said_after(event: Obj, at: float) -> bool:
 def _claims(change: Change) -> bool:
     if change.obj.kind not in (GRAPH_KIND, COMPONENT_KIND) or change.before is None:
         return False
-    return change.act is Act.CHANGED and _claim(change.before.status) != _claim(change.obj.status)
-
-
-def _claim(status: Any) -> Any:
-    if isinstance(status, Mapping):
-        return {key: _claim(value) for key, value in status.items() if key not in _NO_CLAIM}
-    return [_claim(value) for value in status] if isinstance(status, list) else status
+    return change.act is Act.CHANGED and claim(change.before.status) != claim(change.obj.status)
 
 
 def _status(history: History, step: Step, moment: Moment, change: Change) -> Finding:

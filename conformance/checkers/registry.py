@@ -17,14 +17,20 @@ from conformance.checkers import (
     restart,
     selectors,
     size,
+    standing,
     status_truth,
+    storms,
     validity,
 )
 from conformance.checkers.base import CheckFunction
+from conformance.history.records import Scope
 from conformance.model.verdict import CheckerName
 
-RUN_CHECKERS: dict[CheckerName, CheckFunction] = {CheckerName.ORPHANS: leftovers.check}
-"""For the history of a whole run, in which no graph is wanted any more."""
+RUN_CHECKERS: dict[Scope, dict[CheckerName, CheckFunction]] = {
+    Scope.STANDING: {**standing.STATE_CHECKERS, CheckerName.QUIESCENCE: standing.check_writes},
+    Scope.RUN: {CheckerName.ORPHANS: leftovers.check, CheckerName.QUIESCENCE: storms.check},
+}
+"""For histories of a whole run, by what of it they are of."""
 
 CHECKERS: dict[CheckerName, CheckFunction] = {
     CheckerName.COEXISTENCE: coexistence.check,

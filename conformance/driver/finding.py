@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.history.records import Fresh
 from conformance.model.errors import InfraError
-from conformance.model.graph import COMPONENT_KIND
+from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.ownership import attribute
 from conformance.model.profile import Profile
 from conformance.model.state import Obj, State
@@ -22,15 +22,24 @@ def component_of(state: State, graph: str, service: str, profile: Profile) -> Ob
     )
 
 
-def child_of(fresh: Fresh, kind: str, service: str, profile: Profile) -> Obj:
-    """The controlled object of that kind which a fresh deploy has for a service. Raises InfraError
-    if it has none."""
-    state = State(Obj(raw) for raw in fresh.objects)
+def child_of(state: State, graph: str, kind: str, service: str, profile: Profile) -> Obj:
+    """The operator's own object of that kind for a graph's service: one that the component or the
+    graph controls, not what an LWS makes below it (its headless Service). Raises InfraError if there
+    is none."""
     for obj in state.of_kind(kind):
         found = attribute(state, obj, profile)
-        if found.service.lower() == service.lower() and obj.controller:
+        owner = (obj.controller or {}).get("kind")
+        own = owner in (COMPONENT_KIND, GRAPH_KIND) and found.graph == graph
+        if own and found.service.lower() == service.lower():
             return obj
-    raise InfraError(
-        f"a fresh deploy of {fresh.graph.name} has no {kind} for service {service}"
-        + (f": {fresh.problem}" if fresh.problem else "")
-    )
+    raise InfraError(f"graph {graph} has no {kind} for service {service}")
+
+
+def fresh_child_of(fresh: Fresh, kind: str, service: str, profile: Profile) -> Obj:
+    """The same of a fresh deploy. Raises InfraError if it has none."""
+    state = State(Obj(raw) for raw in fresh.objects)
+    try:
+        return child_of(state, fresh.graph.name, kind, service, profile)
+    except InfraError as error:
+        problem = f": {fresh.problem}" if fresh.problem else ""
+        raise InfraError(f"in a fresh deploy, {error}{problem}") from error

@@ -15,13 +15,17 @@ from tenacity import Retrying, retry_if_result, wait_fixed
 from conformance.driver.progress import Progress
 from conformance.driver.reading import Reading
 from conformance.history.records import Event, EventType, MomentEnd
+from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import PLATFORM_KINDS, WORKLOADS
 from conformance.model.state import State
 from conformance.rules.base import Mismatch
-from conformance.rules.changes import EVIDENCE_KINDS
+from conformance.rules.changes import EVIDENCE_KINDS, Part, changed_parts
+from conformance.rules.status import claim
 
 # A platform that never comes to rest must not keep a case for ever.
 _LONGEST = 2.0
+# Kinds whose status is what the operator says.
+_CLAIMING = frozenset({GRAPH_KIND, COMPONENT_KIND})
 
 Look = Callable[[State], Sequence[Mismatch]]
 
@@ -55,7 +59,8 @@ def settle(
     """Look at the recorded state until it matches and has stayed so for `hold`, or the deadline.
 
     `look` returns what still does not match. With `quiet` every change but evidence begins the hold
-    anew, status and platform included: what is still on its way somewhere is at no rest. More than
+    anew, status and platform included: what is still on its way somewhere is at no rest. A status
+    of a graph or component that claims what it claimed before is no change. More than
     `requests` mutating requests of the operator in one hold, no-ops and refused ones included, begin
     it anew after the last one too many: an operator that backs off from what it cannot do comes to
     rest, one that does not is seen at the deadline. `follow`: seconds that the operator has after
@@ -107,6 +112,7 @@ class _Watch:
         self._longest = _LONGEST * deadline
         self._follow = follow
         self._generations: dict[str, int] = {}
+        self._claims = {obj.uid: obj for obj in reading.state() if obj.kind in _CLAIMING}
         self._hold = hold
         self._quiet = quiet
         self._requests = requests
@@ -116,6 +122,7 @@ class _Watch:
     def step(self) -> Settled | None:
         events = self._reading.poll()
         arrived = [event.at for event in events]
+        moving = [event for event in events if self._moves(event)]
         for event in events:
             if self._by_platform(event) and event.at >= self._since:
                 allowed = min(event.at - self._since + self._follow, self._longest)
@@ -133,7 +140,7 @@ class _Watch:
             counted = self._reading.counted(self.steady_since, now)
             moves = [write.change.at for write in counted]
             if self._quiet:
-                moves += [event.at for event in events if event.obj.kind not in EVIDENCE_KINDS]
+                moves += [event.at for event in moving]
             self.steady_since = max([self.steady_since, *moves])
         if self.steady_since is not None and now - self.steady_since >= self._hold:
             busy = self._busy(now)
@@ -153,6 +160,19 @@ class _Watch:
         before = self._generations.get(obj.uid)
         self._generations[obj.uid] = obj.generation
         return event.type is EventType.MODIFIED and before == obj.generation
+
+    def _moves(self, event: Event) -> bool:
+        """True unless the event is evidence, or a status written again: an operator may repeat what
+        it says, with a new time or in other words, as often as it likes."""
+        obj = event.obj
+        if obj.kind not in _CLAIMING:
+            return obj.kind not in EVIDENCE_KINDS
+        before = self._claims.get(obj.uid)
+        self._claims[obj.uid] = obj
+        if before is None or event.type is not EventType.MODIFIED:
+            return True
+        status_only = changed_parts(before, obj) in ((), (Part.STATUS,))
+        return not status_only or claim(before.status) != claim(obj.status)
 
     def _busy(self, now: float) -> float | None:
         """When the operator last sent a request too many for a hold that ends now."""

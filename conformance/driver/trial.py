@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from conformance.driver.finding import child_of, component_of
+from conformance.driver.finding import child_of, component_of, fresh_child_of
 from conformance.driver.fresh import FreshStates
 from conformance.driver.moments import CaseOver, Moments
 from conformance.driver.notebook import Notebook
@@ -285,9 +285,15 @@ class Trial:
 
     def learn(self, graph: Graph, kind: str, service: str) -> Obj:
         """The child of that kind which this operator makes for a service of the graph, learnt from
-        a throw-away deploy of the same graph. Raises InfraError if it makes none."""
+        a throw-away deploy of the same graph in a namespace of its own, which labels may name.
+        Raises InfraError if it makes none."""
         fresh = self._fresh.get(graph, self.profile.graph_annotations)
-        return child_of(fresh, kind, service, self.profile)
+        return fresh_child_of(fresh, kind, service, self.profile)
+
+    def child(self, graph: Graph, kind: str, service: str) -> Obj:
+        """The child of that kind which the operator has made here for a service of a graph that was
+        deployed. Raises InfraError if there is none."""
+        return child_of(self.state(), graph.name, kind, service, self.profile)
 
     # The operator itself ------------------------------------------------------------------------
 

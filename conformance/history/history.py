@@ -23,6 +23,7 @@ from conformance.history.records import (
     Moment,
     OperatorEvent,
     Record,
+    Standing,
     Step,
     Tables,
     Unseen,
@@ -141,6 +142,11 @@ class History:
     def fresh(self) -> list[Fresh]:
         """Fresh deploys to compare with."""
         return self._of(Fresh)
+
+    @property
+    def standing(self) -> list[Standing]:
+        """Cases whose graphs still stood at the end of the run."""
+        return self._of(Standing)
 
     @property
     def tables(self) -> list[Tables]:

@@ -256,12 +256,33 @@ class Tables:
     """Kind → printed table."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A case that conformed, and what it left standing when it ended at rest.
+
+    `revision` and `at` are those of its last verdict moment, `graphs` and `components` what must
+    exist since then. `others` are uids of what is none of the operator's business there.
+    """
+
+    record: ClassVar[str] = "standing"
+    case: str
+    namespace: str
+    at: float
+    revision: int
+    graphs: tuple[Graph, ...]
+    components: tuple[Graph, ...] = ()
+    blocked: bool = False
+    others: tuple[str, ...] = ()
+
+
 class Scope(enum.StrEnum):
     """What a history is of."""
 
     CASE = "case"
+    STANDING = "standing"
+    """The end of a run, as long as the graphs of cases that conform still stand."""
     RUN = "run"
-    """The whole run: cluster-scoped objects, and namespaces that are no case's."""
+    """The end of a run, once every graph is gone: whatever is still there, anywhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,7 +312,18 @@ class Header:
 
 
 Record = (
-    Header | Event | Gap | Unseen | Write | Step | Moment | OperatorEvent | Foreign | Fresh | Tables
+    Header
+    | Event
+    | Gap
+    | Unseen
+    | Write
+    | Step
+    | Moment
+    | OperatorEvent
+    | Foreign
+    | Fresh
+    | Tables
+    | Standing
 )
 
 _TYPES: dict[str, type[Any]] = {
@@ -308,6 +340,7 @@ _TYPES: dict[str, type[Any]] = {
         Foreign,
         Fresh,
         Tables,
+        Standing,
     )
 }
 _ENUMS: dict[tuple[str, str], type[enum.StrEnum]] = {

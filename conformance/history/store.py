@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Mapping
@@ -40,6 +41,19 @@ def write(path: Path, history: History) -> None:
 def read(path: Path) -> History:
     """A stored history. Raises UsageError if the file is missing, cut off, damaged or none."""
     return History(_records(path, _decompressed(path)))
+
+
+def read_header(path: Path) -> Header:
+    """The header of a stored history alone, which is read without the rest. Raises UsageError."""
+    try:
+        with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as packed:
+            line = io.TextIOWrapper(packed, encoding="utf-8").readline()
+        record = from_json(json.loads(line))
+    except (OSError, zstandard.ZstdError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UsageError(f"the history {path} has no header that can be read: {error}") from error
+    if not isinstance(record, Header):
+        raise UsageError(f"the history {path} starts with a {record.record}, expected its header")
+    return record
 
 
 def _decompressed(path: Path) -> bytes:

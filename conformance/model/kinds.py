@@ -27,6 +27,8 @@ class WorkloadKind:
     groups: tuple[str, ...]
     size: tuple[str, ...] | None
     multinode: bool
+    composed: bool = False
+    """Its own controller makes other workloads below it, which are then the platform's."""
 
 
 WORKLOADS: dict[str, WorkloadKind] = {
@@ -48,6 +50,7 @@ WORKLOADS: dict[str, WorkloadKind] = {
             groups=("spec", "replicas"),
             size=None,
             multinode=True,
+            composed=True,
         ),
         WorkloadKind(
             kind="DisaggregatedSet",
@@ -55,6 +58,7 @@ WORKLOADS: dict[str, WorkloadKind] = {
             groups=("spec", "replicas"),
             size=None,
             multinode=True,
+            composed=True,
         ),
     )
 }
@@ -89,7 +93,7 @@ OWNERLESS: tuple[tuple[str, str, str], ...] = (
     ("ConfigMap", "kube-root-ca.crt", "published into each namespace by the controller manager"),
     ("ServiceAccount", "default", "made in each namespace by the controller manager"),
     ("Lease", "*", "heartbeats; no workload object"),
-    ("Namespace", "*", "made by the suite"),
+    ("Namespace", "*", "made by the suite; one that the operator made is a left-over of the run"),
     ("PodMetrics", "*", "measurements, not objects"),
 )
 
@@ -98,6 +102,10 @@ UNRECORDED: dict[str, str] = {
     "Lease": "leader election and node heartbeats: a write every few seconds, no workload object",
     "ComponentStatus": "deprecated, not watchable in a useful way",
 }
+
+
+COLLECTORS = frozenset({"foregroundDeletion", "orphan", "kubernetes"})
+"""Finalizers that Kubernetes itself takes away: the garbage collector's and that of namespaces."""
 
 
 def ownerless(kind: str, name: str) -> str | None:

@@ -31,6 +31,7 @@ def url(text: str) -> str:
 
 
 Expression = Annotated[str, AfterValidator(_expression)]
+Reason = Annotated[str, Field(min_length=1)]
 Url = Annotated[str, AfterValidator(url)]
 PortName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 DnsLabel = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]

@@ -6,15 +6,59 @@ Everything that differs between real builds is said here and nowhere in the code
 from __future__ import annotations
 
 import enum
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
 from conformance.model.errors import UsageError
+from conformance.model.exceptions import (
+    FidelityException,
+    Keeper,
+    KnownFailure,
+    Mask,
+    Overlap,
+    RefusalWord,
+    ReservedPrefix,
+    Rollout,
+    ServiceClass,
+    ServiceRule,
+    StatusNames,
+)
+from conformance.model.features import Feature, Without
 from conformance.model.graph import ApiVersion
 from conformance.model.installs import ClusterInstall, ProcessInstall
-from conformance.model.parts import Expression, Strict, Url
-from conformance.model.verdict import CheckerName
+from conformance.model.kinds import POD_GROUP
+from conformance.model.parts import Strict, Url
+
+__all__ = [
+    "ClusterInstall",
+    "Feature",
+    "FidelityException",
+    "Gang",
+    "Identity",
+    "Keeper",
+    "KnownFailure",
+    "LabelNames",
+    "LwsLayout",
+    "Mask",
+    "Multinode",
+    "Overlap",
+    "ProcessInstall",
+    "Profile",
+    "Promise",
+    "Promises",
+    "Rollout",
+    "ServiceClass",
+    "ServiceRule",
+    "StatusNames",
+    "Without",
+]
+
+OTHER_USERS = frozenset({"dgd-conformance", "lws-controller-manager", "kwok"})
+"""User names of the suite and of what runs beside the operator: its own writes must not be taken for
+theirs."""
+
+_ACCOUNT = "system:serviceaccount:"
 
 
 class Promise(enum.StrEnum):
@@ -41,22 +85,6 @@ class Gang(enum.StrEnum):
     NONE = "none"
 
 
-class Feature(enum.StrEnum):
-    """What a case may need of an operator. Declared in the profile, probed on the live cluster."""
-
-    MULTINODE = "multinode"
-    V1ALPHA1 = "v1alpha1"
-    V1BETA1 = "v1beta1"
-    COMPONENT = "component"
-    """Components (DCD) are a served API that users may write."""
-    BARE_COMPONENT = "bare-component"
-    """A component runs without a graph. Some builds take the pods' ServiceAccount from it."""
-    ADMISSION = "admission"
-    """The operator has a validating webhook for graphs."""
-    RESTART = "restart"
-    """The suite can stop, kill and start the operator."""
-
-
 class Identity(Strict):
     """Who is under test, for the report."""
 
@@ -73,8 +101,17 @@ class Multinode(Strict):
     kind: str = "LeaderWorkerSet"
     layout: LwsLayout = LwsLayout.SINGLE
     gang: Gang = Gang.NONE
-    gang_kind: str = "PodGroup"
+    gang_kind: str = POD_GROUP
     gang_min_path: list[str] = ["spec", "minMember"]
+
+    @model_validator(mode="after")
+    def _gangs_are_seen(self) -> Multinode:
+        if self.gang is Gang.NONE and self.gang_kind != POD_GROUP:
+            raise ValueError(
+                f"`gang_kind` has no use with `gang: none`, and would hide {POD_GROUP}s that are left "
+                "over; leave it out, or say `gang: per-group`"
+            )
+        return self
 
 
 class Promises(Strict):
@@ -94,23 +131,6 @@ class Promises(Strict):
     """A topology edit of a component without a graph."""
 
 
-class Overlap(Strict):
-    """Whether old and new workload of one service may be there together before the deadline."""
-
-    allowed: bool = True
-    reason: str = "new before old keeps the service answering"
-
-
-class Rollout(Strict):
-    """A status that says a rollout is in progress, and how long it may excuse two generations."""
-
-    path: Annotated[list[str], Field(min_length=1)]
-    """Path in the graph, such as [status, rollingUpdate, phase]."""
-    values: list[str]
-    bound: Annotated[float, Field(gt=0)] = 60.0
-    """Seconds that the rollout may last."""
-
-
 class LabelNames(Strict):
     """Labels by which the operator marks its children."""
 
@@ -118,87 +138,15 @@ class LabelNames(Strict):
     service: str = "nvidia.com/dynamo-component"
     namespace: str = "nvidia.com/dynamo-namespace"
     component_type: str = "nvidia.com/dynamo-component-type"
-    reserved: list[str] = ["nvidia.com/", "leaderworkerset.sigs.k8s.io/"]
+    reserved: list[ReservedPrefix] = ["nvidia.com/", "leaderworkerset.sigs.k8s.io/"]
     """Prefixes that belong to the operator; a user's label under them is not expected on
     children."""
 
 
-class ServiceClass(enum.StrEnum):
-    """What a Service of the operator is for, and so which pods it must select."""
-
-    COMPONENT = "component"
-    """All ready routable pods of its own service, and no others."""
-    SHARED = "shared"
-    """Pods of several services or graphs; only that no foreign pod is hit is not judged."""
-    DEBUG = "debug"
-    """May select nothing."""
-
-
-def _name_template(text: str) -> str:
-    try:
-        text.format(component="", graph="", service="")
-    except (KeyError, IndexError, ValueError) as error:
-        raise ValueError("may name {component}, {graph} and {service} only") from error
-    return text
-
-
-class ServiceRule(Strict):
-    """How one class of Service is recognised. The first rule that matches decides.
-
-    `name` is a template over {component}, {graph}, {service} (lower case) with `*` as wildcard;
-    `labels` are pairs that the Service carries.
-    """
-
-    use: ServiceClass
-    name: Annotated[str, AfterValidator(_name_template)] = ""
-    labels: dict[str, str] = {}
-    reason: str = ""
-
-
-class Keeper(Strict):
-    """An object that may outlive a graph. `name` may have `*` as wildcard."""
-
-    kind: str
-    name: str
-    reason: str
-
-
-class Mask(Strict):
-    """A field in which a transitioned and a fresh state may differ. `path` has `*` as wildcard."""
-
-    kind: str = "*"
-    path: str
-    reason: str
-
-
-class FidelityException(Strict):
-    """A field of the user's that the operator may change, and in which shape."""
-
-    field: str
-    shape: Literal["single", "multinode", "both"] = "both"
-    reason: str
-
-
-class StatusNames(Strict):
-    """Where the graph's status says what."""
-
-    ready_condition: str = "Ready"
-    service_maps: list[str] = ["components", "services"]
-    """Keys of status under which a map service → state may stand."""
-
-
-class KnownFailure(Strict):
-    """A violation that is known and reported. Anything else still fails; an unexpected pass
-    errs."""
-
-    case: str
-    """Case id as printed, `*` as wildcard."""
-    checker: CheckerName
-    subject: str = "*"
-    link: Url
-    """The public issue."""
-    sometimes: bool = False
-    """Only for a case marked as a race."""
+def _own_user(name: str) -> str:
+    if name in OTHER_USERS or (name.startswith("system:") and not name.startswith(_ACCOUNT)):
+        raise ValueError("is the name of another; expected a user name of the operator's own")
+    return name
 
 
 class Profile(Strict):
@@ -213,13 +161,15 @@ class Profile(Strict):
         Feature.BARE_COMPONENT,
         Feature.RESTART,
     ]
+    without: list[Without] = []
+    """Features that are not in `features`, with the reason why the operator cannot have them."""
     install: ProcessInstall | None = None
     """As a process beside a control plane of the suite's own (`--cluster=embedded`)."""
     in_cluster: ClusterInstall | None = None
     """As it ships, in pods (`--cluster=kind`, `--cluster=kubeconfig`)."""
     faults: list[str] = []
     """Names that `fault_argument` understands, for operators that can be broken on purpose."""
-    identity_user: str = "dgd-operator"
+    identity_user: Annotated[str, AfterValidator(_own_user)] = "dgd-operator"
     """User name under which the operator writes, as in the audit log."""
     multinode: Multinode = Multinode()
     promises: Promises = Promises()
@@ -231,7 +181,7 @@ class Profile(Strict):
     keepers: list[Keeper] = []
     masks: list[Mask] = []
     fidelity_exceptions: list[FidelityException] = []
-    refusal_words: list[Expression] = []
+    refusal_words: list[RefusalWord] = []
     """Regular expressions that a refusal may match instead of naming the field or service."""
     graph_annotations: dict[str, str] = {}
     """Put on each graph of the suite, such as nvidia.com/enable-grove: "false"."""
@@ -268,14 +218,41 @@ class Profile(Strict):
     @model_validator(mode="after")
     def _features_fit(self) -> Profile:
         declared = {str(version) for version in self.versions}
-        versions = {str(f) for f in self.features if f in (Feature.V1ALPHA1, Feature.V1BETA1)}
+        versions = {str(feature) for feature in self.features if feature.version}
         if not versions <= declared:
             missing = ", ".join(sorted(versions - declared))
             raise ValueError(f"features name API versions that `versions` does not list: {missing}")
+        both = [entry.feature for entry in self.without if entry.feature in self.features]
+        if both:
+            raise ValueError(
+                f"`without` names {both[0]}, which `features` lists; expected one of both"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _gangs_are_not_kept(self) -> Profile:
+        gang = self.multinode.gang_kind
+        if any(keeper.kind == gang for keeper in self.keepers):
+            raise ValueError(
+                f"`keepers` lists {gang}, the gang kind: whether gang objects are left over is what "
+                "the suite is about"
+            )
         return self
 
     def supports(self, feature: Feature) -> bool:
         """True if the feature is declared; API versions are declared by `versions`."""
-        if feature in (Feature.V1ALPHA1, Feature.V1BETA1):
+        if feature.version:
             return str(feature) in {str(version) for version in self.versions}
         return feature in self.features
+
+    def excuse(self, feature: Feature) -> str:
+        """Why the cases that need an undeclared feature do not count against the operator; empty if
+        they do, and a run without them is partial.
+
+        The rule: what the suite itself finds not to be there (an API version, components) is excused,
+        and a bare component with a reason. The core is not: topology changes (`multinode`), and a
+        restart, which any process and any pod can be put through.
+        """
+        if feature.probed:
+            return "the API does not have it"
+        return next((entry.reason for entry in self.without if entry.feature is feature), "")

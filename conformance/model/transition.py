@@ -103,11 +103,17 @@ def set_image(service: str, image: str) -> Transition:
 
 
 def add_service(service: Service) -> Transition:
-    """Add a service to the graph."""
+    """Add a service to the graph. A graph that has one of that name, since its removal was refused,
+    stays as it is."""
+
+    def apply(graph: Graph) -> Graph:
+        there = any(known.name == service.name for known in graph.services)
+        return graph if there else graph.with_service(service)
+
     return Transition(
         name=f"add-service-{service.name.lower()}",
         kinds=(ChangeKind.SERVICE_ADDED,),
-        apply=lambda graph: graph.with_service(service),
+        apply=apply,
         services=(service.name,),
     )
 

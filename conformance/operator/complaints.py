@@ -78,8 +78,11 @@ def _sentence(detail: ErrorDetails, model: type[BaseModel]) -> str:
         return f"`{field}` must match {context['pattern']}{_found(detail)}"
     if kind == "string_too_long":
         return f"`{field}` must have at most {context['max_length']} characters{_found(detail)}"
+    if kind == "string_too_short":
+        return f"`{field}` must not be empty{_found(detail)}"
     if kind == "too_short":
-        return f"`{field}` must have at least {context['min_length']} item{_found(detail)}"
+        items = "item" if context["min_length"] == 1 else "items"
+        return f"`{field}` must have at least {context['min_length']} {items}{_found(detail)}"
     text = detail["msg"].removeprefix("Input ")
     return f"`{field}` {text[:1].lower()}{text[1:]}{_found(detail)}"
 

@@ -22,7 +22,7 @@ from conformance.model.graph import (
     Role,
     Service,
 )
-from conformance.model.kinds import WORKLOADS
+from conformance.model.kinds import LWS, WORKLOADS
 from conformance.model.manifest import manifest
 from conformance.model.profile import Feature, Gang, Profile
 from conformance.operator import webhooks
@@ -33,9 +33,9 @@ PROBE_IMAGE = "example.com/dgd-conformance/probe:1.0.0"
 GRAPH_RESOURCE = "dynamographdeployments"
 COMPONENT_RESOURCE = "dynamocomponentdeployments"
 
-_DOORS = (Feature.COMPONENT, Feature.ADMISSION)
-"""Features that must be declared where they are found, since cases go through them. A cluster may
-well serve LeaderWorkerSets without an operator that uses them."""
+_DECLARED = (Feature.MULTINODE, Feature.COMPONENT, Feature.ADMISSION)
+"""Features that must be declared where they are found, since cases go through them: the CRDs and the
+webhooks are the operator's own, so what they offer to a user is to be tested."""
 
 _PAUSE = 0.2
 """Seconds between two tries."""
@@ -99,7 +99,7 @@ def check_features(api: Api, profile: Profile, *, where: str) -> list[Probe]:
     for probe in probes:
         if probe.declared and not probe.found:
             raise UsageError(f"{where}: `features` lists {probe.feature}, but {probe.detail}")
-        if probe.found and not probe.declared and probe.feature in _DOORS:
+        if probe.found and not probe.declared and probe.feature in _DECLARED:
             raise UsageError(
                 f"{where}: `features` does not list {probe.feature}, but {probe.detail}"
             )
@@ -166,37 +166,50 @@ def _probe_graph(profile: Profile) -> Graph:
 
 
 def _multinode(api: Api, profile: Profile) -> Probe:
+    """Declared, all that it takes must be there; not declared, the operator's own field is enough to
+    find it, wherever what multinode services are made of is served, too."""
     wanted = profile.multinode
+    declared = Feature.MULTINODE in profile.features
     crd = _crd(api, GRAPH_RESOURCE) or {}
-    lacking = [str(version) for version in profile.versions if not _has_multinode(crd, version)]
-    workload = WORKLOADS.get(wanted.kind)
-    missing = [] if workload and _is_served(api, wanted.kind, workload.group) else [wanted.kind]
-    if wanted.gang is not Gang.NONE and not _is_served(api, wanted.gang_kind, None):
+    having = [version for version in profile.versions if _has_multinode(crd, version)]
+    lacking = [str(version) for version in profile.versions if version not in having]
+    kinds = {wanted.kind} if declared else {wanted.kind, LWS}
+    served = [
+        kind for kind in sorted(kinds)
+        if kind in WORKLOADS and _is_served(api, kind, WORKLOADS[kind].group)
+    ]  # fmt: skip
+    missing = [] if served else [wanted.kind]
+    if declared and wanted.gang is not Gang.NONE and not _is_served(api, wanted.gang_kind, None):
         missing.append(wanted.gang_kind)
-    if lacking:
+    if lacking and (declared or not having):
         detail = f"the graph's CRD has no field `multinode` in {', '.join(lacking)}"
     elif missing:
         detail = f"the API server serves no kind {' and no kind '.join(missing)}"
     else:
-        detail = f"the graph's CRD has the field `multinode`, and {wanted.kind} is served"
+        detail = f"the graph's CRD has the field `multinode`, and {served[0]} is served"
     return Probe(
         feature=Feature.MULTINODE,
-        declared=Feature.MULTINODE in profile.features,
-        found=not lacking and not missing,
+        declared=declared,
+        found=bool(having) and not missing and not (declared and lacking),
         detail=detail,
     )
 
 
 def _component(api: Api, profile: Profile) -> Probe:
-    crd = _crd(api, COMPONENT_RESOURCE)
-    served = _served(crd) if crd else []
-    lacking = [str(version) for version in profile.versions if version not in served]
-    if lacking:
-        detail = f"the API server serves no {COMPONENT_KIND} in {', '.join(lacking)}"
-    else:
-        detail = f"the API server serves {COMPONENT_KIND} in {', '.join(served)}"
+    """Cases write components in the first of the profile's versions; a door of any version is one that
+    must be declared."""
     declared = Feature.COMPONENT in profile.features
-    return Probe(feature=Feature.COMPONENT, declared=declared, found=not lacking, detail=detail)
+    crd = _crd(api, COMPONENT_RESOURCE)
+    served = [version for version in profile.versions if crd and version in _served(crd)]
+    first = profile.versions[0]
+    if served and (first in served or not declared):
+        detail = f"the API server serves {COMPONENT_KIND} in {', '.join(served)}"
+    else:
+        detail = (
+            f"the API server serves no {COMPONENT_KIND} in {first}, which `versions` lists first"
+        )
+    found = first in served if declared else bool(served)
+    return Probe(feature=Feature.COMPONENT, declared=declared, found=found, detail=detail)
 
 
 def _admission(api: Api, profile: Profile) -> Probe:

@@ -6,6 +6,7 @@ A name stands for operators/<name>/profile.yaml or operators/<folder>/<name>.yam
 from __future__ import annotations
 
 import difflib
+import hashlib
 import re
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
@@ -49,6 +50,8 @@ class LoadedProfile:
     path: Path
     given: str
     """Name or path by which it was asked for."""
+    sha256: str = ""
+    """Digest of the file, in hex."""
 
     @property
     def name(self) -> str:
@@ -79,7 +82,8 @@ def load(name_or_path: str | Path) -> LoadedProfile:
     a line for each bad field and each placeholder that no installation fills in.
     """
     path = _find(str(name_or_path))
-    profile = parse(path.read_text(encoding="utf-8"), where=_shown(path))
+    content = path.read_bytes()
+    profile = parse(content.decode("utf-8"), where=_shown(path))
     where = _shown(path)
     problems = [
         *_check_templates(profile, where=where),
@@ -87,7 +91,8 @@ def load(name_or_path: str | Path) -> LoadedProfile:
     ]
     if problems:
         raise UsageError("\n".join(problems))
-    return LoadedProfile(profile=profile, path=path, given=str(name_or_path))
+    digest = hashlib.sha256(content).hexdigest()
+    return LoadedProfile(profile=profile, path=path, given=str(name_or_path), sha256=digest)
 
 
 def parse(text: str, *, where: str) -> Profile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -58,15 +59,26 @@ def order(items: list[pytest.Item], options: RunOptions, *, workers: int = 1) ->
     items[:] = ordered
 
 
-def unsupported(item: pytest.Item, mark: CaseMark, profile: Profile) -> str | None:
-    """Why the operator need not pass this case; None if it must. A parameter that is an API version,
-    or a door of one, needs that version."""
+def undeclared(item: pytest.Item, mark: CaseMark, profile: Profile) -> list[Feature]:
+    """What the case needs and the profile does not declare. A parameter that is an API version, or a
+    door of one, needs that version."""
     callspec: Any = getattr(item, "callspec", None)
     values = callspec.params.values() if callspec else ()
     versions = [v.version if isinstance(v, Door) else v for v in values]
     needs = [*mark.needs, *(Feature(v) for v in versions if isinstance(v, ApiVersion))]
-    missing = [feature for feature in needs if not profile.supports(feature)]
+    return [feature for feature in needs if not profile.supports(feature)]
+
+
+def unsupported(item: pytest.Item, mark: CaseMark, profile: Profile) -> str | None:
+    """Why the case cannot run; None if it can."""
+    missing = undeclared(item, mark, profile)
     if not missing:
         return None
     names = ", ".join(missing)
     return f"unsupported: the profile of {profile.identity.name} does not declare {names}"
+
+
+def required(missing: Iterable[Feature], profile: Profile) -> bool:
+    """True if a run without a case that needs these is partial: the operator has an excuse for none
+    of them (`Profile.excuse` is the rule)."""
+    return not any(profile.excuse(feature) for feature in missing)

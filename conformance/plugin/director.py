@@ -45,12 +45,15 @@ class Director:
         self._known = False
         self._left: dict[str, set[str]] = {}
         self._left_disruptive: dict[str, set[str]] = {}
+        self._served: set[str] = set()
         self._begun = ""
         self._open: OpenPlane | None = None
         self._thread: threading.Thread | None = None
         self.error: BaseException | None = None
         self.descriptions: dict[str, dict[str, Any]] = {}
         """Of each operator whose plane was opened: what `OpenPlane.describe` says."""
+        self.ended: set[str] = set()
+        """Operators whose run came to its end on a plane that judges it."""
 
     def start(self) -> None:
         """Open the first plane, in the background. What cases there are need not be known yet."""
@@ -71,6 +74,10 @@ class Director:
         for nodeid, (operator, disruptive) in cases.items():
             side = self._left_disruptive if disruptive else self._left
             side.setdefault(operator, set()).add(nodeid)
+        # A plane that was opened before it was known that there is no case for it judges nothing.
+        self._served = set(self._left)
+        if self._options.cluster.one_plane:
+            self._served |= set(self._left_disruptive)
 
     def finished(self, nodeid: str) -> None:
         """A case is over: close the plane after its last one, and open the next after that."""
@@ -135,7 +142,9 @@ class Director:
         plane, self._open = self._open, None
         if plane is not None:
             try:
-                if judge:
+                if judge and plane.judges_end and self._begun in self._served:
+                    # Before it is: if the judgement is lost, its absence must be seen.
+                    self.ended.add(self._begun)
                     plane.judge_end()
             finally:
                 plane.close()

@@ -1,117 +1,218 @@
-"""The gate at the end of a run: did the operator leave anything outside the cases' namespaces?"""
+"""The end of a run on a plane that is thrown away: is all that stood at rest still so, and once every
+graph is deleted, does the operator leave anything anywhere, or go on writing?"""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import time
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from conformance.checkers.judge import judge
+from conformance.checkers.leftovers import left
+from conformance.checkers.storms import operators_writes, too_many
 from conformance.driver.namespaces import LABEL
 from conformance.driver.session import Session
 from conformance.history import store
 from conformance.history.history import History
-from conformance.history.records import Event, Header, Moment, MomentEnd, Record, Scope, from_json
+from conformance.history.records import (
+    Event,
+    Header,
+    Moment,
+    MomentEnd,
+    Record,
+    Scope,
+)
 from conformance.kube import Api, Resource
 from conformance.model.errors import ConformanceError
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP
 from conformance.model.profile import Feature
-from conformance.record.layout import CLUSTER, RECORDER, LineReader, live_file
-from conformance.record.process import unseen_kinds
+from conformance.model.runs import FEATURE, RunCase
+from conformance.record.oplog import noted
+from conformance.record.standing import ended
+from conformance.record.whole import WholeRecord
 from conformance.report.build import case_result, history_file
 from conformance.report.collect import history_path, write_case
+from conformance.report.model import CaseResult, NotRun
 
-CASE = "run/nothing_left_elsewhere"
-TITLE = "Outside the cases' namespaces the operator leaves nothing but keepers."
-# A hundred graphs at once need some 20 s on two cores; one that is stuck must not hold up the end.
-_GONE_SECONDS = 60.0
-_SETTLE_SECONDS = 1.0
+# A hundred graphs at once need some 20 s on two cores, more under load: one more deletion deadline
+# for each so many, as long as things go.
+_GRAPHS_A_DEADLINE = 25
+_POLL_SECONDS = 0.5
+_AGAIN_SECONDS = 5.0
+# Nothing else runs any more: a recorder that is behind is waited for, a dead one is told.
+_RECORDER_SECONDS = 60.0
+_GRAPHS = (GRAPH_KIND, COMPONENT_KIND)
 
 
 def judge_run(session: Session, *, started_at: float) -> None:
-    """Record and judge the end of a run; the result stands beside those of the cases."""
-    began = time.time()
-    header = Header(
-        case=CASE, feature="whole run", title=TITLE, operator=session.operator, namespace="",
-        profile=session.profile.model_dump(mode="json"), bounds=session.bounds.to_json(),
-        versions=dict(session.versions), scope=Scope.RUN, users=session.users,
-        started_at=started_at,
-    )  # fmt: skip
-    problem = ""
-    try:
-        _delete_graphs(session)
-    except ConformanceError as error:  # a dead API server, a kubeconfig that went with it
-        problem = str(error)
-    time.sleep(_SETTLE_SECONDS)
-    records = _read(session.recording, since=started_at)
-    revision = max((r.revision for r in records if isinstance(r, Event)), default=0)
-    moment = Moment(
-        name="end of the run", at=time.time(), since=began, end=MomentEnd.HELD, revision=revision,
-        graphs=(),
-    )  # fmt: skip
-    history = History([header, *records, moment])
-    judgement = judge(history)
-    path = history_path(session.results, CASE, session.operator)
-    store.write(path, history)
-    result = case_result(
-        history, judgement, duration=time.time() - began, error=problem,
-        history_file=history_file(path, results=session.results),
+    """Record and judge the end of a run; the results stand beside those of the cases.
+
+    What keeps it from being judged is told in the result, whose verdict is then at best unknown."""
+    notes = ended(session.recording)
+    with contextlib.closing(WholeRecord(session.recording, notes)) as record:
+        if notes.standing:
+            _Judging(session, RunCase.REST, Scope.STANDING, started_at, record).run(_look_again)
+        else:
+            _nothing_stands(session)
+        record.let_fall()
+        _Judging(session, RunCase.NOTHING_LEFT, Scope.RUN, started_at, record).run(_delete_all)
+
+
+def _nothing_stands(session: Session) -> None:
+    """No case conformed, so none left a graph that could be looked at again."""
+    result = CaseResult(
+        id=RunCase.REST, feature=FEATURE, title=RunCase.REST.sentence, operator=session.operator,
+        not_run=NotRun.UNSUPPORTED, reason="no case came to an end at rest", required=False,
     )  # fmt: skip
     write_case(session.results, result)
 
 
-def _delete_graphs(session: Session) -> None:
-    """Delete every graph that is left in the suite's namespaces, and wait until they are gone."""
-    end = time.monotonic() + _GONE_SECONDS
+@dataclass
+class _Judging:
+    """One judgement in the making. `began` is when, in seconds since the epoch."""
+
+    session: Session
+    case: RunCase
+    scope: Scope
+    started_at: float
+    record: WholeRecord
+    began: float = field(default_factory=time.time)
+    end: MomentEnd = MomentEnd.HELD
+    hold: float = 0.0
+    records: list[Record] = field(default_factory=list)
+
+    def run(self, look: Callable[[_Judging], None]) -> None:
+        problem = ""
+        try:
+            look(self)
+        except ConformanceError as error:  # a dead API server, a kubeconfig that went with it
+            problem, self.end = str(error), MomentEnd.INTERRUPTED
+        history = self.history()
+        judgement = judge(history)
+        path = history_path(self.session.results, self.case, self.session.operator)
+        store.write(path, history)
+        result = case_result(
+            history, judgement, duration=time.time() - self.began, error=problem,
+            history_file=history_file(path, results=self.session.results),
+        )  # fmt: skip
+        write_case(self.session.results, result)
+
+    def history(self) -> History:
+        """What is known by now, as the history of a moment that is now."""
+        session = self.session
+        header = Header(
+            case=self.case, feature=FEATURE, title=self.case.sentence, operator=session.operator,
+            namespace="", profile=session.profile.model_dump(mode="json"),
+            bounds=session.bounds.to_json(), versions=dict(session.versions), scope=self.scope,
+            users=session.users, audited=session.audited, started_at=self.started_at,
+        )  # fmt: skip
+        revision = max((r.revision for r in self.records if isinstance(r, Event)), default=0)
+        moment = Moment(
+            name="the end of the run", at=time.time(), since=self.began, end=self.end,
+            revision=revision, graphs=(), hold=self.hold,
+        )  # fmt: skip
+        return History([header, *self.records, moment])
+
+
+def _look_again(judging: _Judging) -> None:
+    """What stands is looked at once, and some more seconds if that shows something: the platform may
+    be about to mend it."""
+    session, record = judging.session, judging.record
+    until = time.monotonic() + session.bounds.follow
+    while True:
+        record.catch_up(within=_RECORDER_SECONDS)
+        judging.records = [*record.standing(), *noted(session.operator_events)]
+        if not any(f.gates for f in judge(judging.history()).findings):
+            return
+        if time.monotonic() > until:
+            judging.end = MomentEnd.DEADLINE
+            return
+        time.sleep(_POLL_SECONDS)
+
+
+def _delete_all(judging: _Judging) -> None:
+    """Delete every graph, wait until everything that should go has gone, then for a hold window in
+    which the operator is at rest."""
+    graphs = _delete_graphs(judging.session)
+    gone = _await_gone(judging, graphs)
+    if not gone:
+        judging.end = MomentEnd.DEADLINE
+    # With a graph that does not go the operator still has something to do.
+    if not _graphs_left(judging.record):
+        _await_rest(judging)
+
+
+def _delete_graphs(session: Session, *, components: bool = True) -> int:
+    """Delete every graph, and with `components` every component that no graph owns, in the suite's
+    namespaces; how many there were."""
     with Api.from_kubeconfig(session.kubeconfig) as api:
         kinds = [api.resource_for(GRAPH_KIND, GROUP)]
-        if session.profile.supports(Feature.COMPONENT):
+        if components and session.profile.supports(Feature.COMPONENT):
             kinds.append(api.resource_for(COMPONENT_KIND, GROUP))
         owned = {
             item["metadata"]["name"]
             for item in api.metadata_list(api.resource_for("Namespace", ""))[0]
             if item["metadata"].get("labels", {}).get(LABEL)
         }
-
-        def left(kind: Resource) -> list[dict[str, Any]]:
-            found = (item["metadata"] for item in api.metadata_list(kind)[0])
-            return [meta for meta in found if meta["namespace"] in owned]
-
+        found: list[tuple[Resource, str, str]] = []
         for kind in kinds:
-            for meta in left(kind):
-                api.delete(kind, meta["name"], meta["namespace"])
-            while time.monotonic() < end and left(kind):
-                time.sleep(session.bounds.poll)
+            for item in api.metadata_list(kind)[0]:
+                meta = item["metadata"]
+                if meta["namespace"] in owned and not meta.get("ownerReferences"):
+                    found.append((kind, meta["name"], meta["namespace"]))
+        for kind, name, namespace in found:
+            api.delete(kind, name, namespace)
+        return len(found)
 
 
-def _read(recording: Path, *, since: float) -> list[Record]:
-    """Everything of cluster-scoped objects and of namespaces that the suite did not make."""
-    cluster = _records(live_file(recording, ""), since=since)
-    owned = {
-        record.obj.name
-        for record in cluster
-        if isinstance(record, Event)
-        and record.obj.kind == "Namespace"
-        and record.obj.labels.get(LABEL)
-    }
-    others = [
-        path
-        for path in sorted(live_file(recording, "").parent.glob("*.jsonl"))
-        if path.stem not in owned | {CLUSTER, RECORDER}
-    ]
-    unseen = unseen_kinds(recording)
-    return [*cluster, *unseen, *(r for path in others for r in _records(path, since=since))]
+def _await_gone(judging: _Judging, graphs: int) -> bool:
+    """True once nothing is left that should have gone. It may take as long as a deletion may, and
+    longer while objects go: not beyond a bound that grows with the number of graphs."""
+    bounds, record = judging.session.bounds, judging.record
+    allowed = bounds.deletion_deadline
+    longest = allowed * (2 + graphs / _GRAPHS_A_DEADLINE)
+    begun = again = time.time()
+    there = {event.obj.uid for event in record.alive()}
+    while True:
+        record.catch_up(within=_RECORDER_SECONDS)
+        judging.records = record.left(since=judging.started_at, requests=time.time() - bounds.hold)
+        now = time.time()
+        # What is made again and again goes again and again: only what was there at first counts.
+        still = there & {event.obj.uid for event in record.alive()}
+        if len(still) < len(there):
+            there, allowed = still, max(allowed, min(now - begun + bounds.follow, longest))
+        if now - again > _AGAIN_SECONDS and _graphs_left(record):
+            # A fresh deploy that a case no longer waited for may have come only now.
+            again = now
+            _delete_graphs(judging.session, components=False)
+        # Whole graphs first: to look at everything takes the time of the platform's own work.
+        if not _graphs_left(record) and not left(judging.history()):
+            return True
+        if now - begun > allowed:
+            return False
+        time.sleep(_POLL_SECONDS)
 
 
-def _records(path: Path, *, since: float) -> list[Record]:
-    found = []
-    # The recorder still writes: the last line may be half there.
-    with contextlib.closing(LineReader(path)) as reader:
-        for line in reader.read():
-            data = json.loads(line)
-            # Nodes and the platform's own settings change all the time and are nobody's left-over.
-            if float(data.get("at", 0.0)) >= since:
-                found.append(from_json(data))
-    return found
+def _graphs_left(record: WholeRecord) -> bool:
+    return any(event.obj.kind in _GRAPHS for event in record.alive())
+
+
+def _await_rest(judging: _Judging) -> None:
+    """Until the operator has sent no more than it may for a hold window, at most until the deadline:
+    it may still have to find out that all is gone."""
+    bounds, record = judging.session.bounds, judging.record
+    judging.hold = bounds.hold
+    begun = time.time()
+    while True:
+        record.catch_up(within=_RECORDER_SECONDS)
+        now = time.time()
+        judging.records = record.left(since=judging.started_at, requests=now - bounds.hold)
+        writes = operators_writes(judging.history(), now - bounds.hold, now)
+        storm = too_many(writes, allowed=bounds.write_rate * bounds.hold)
+        if now - begun >= bounds.hold and not storm:
+            return
+        if now - begun > bounds.deadline:
+            judging.end = MomentEnd.DEADLINE
+            return
+        time.sleep(_POLL_SECONDS)

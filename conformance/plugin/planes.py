@@ -121,12 +121,16 @@ class OpenPlane:
             self.close()
             raise
 
+    @property
+    def judges_end(self) -> bool:
+        """True if the end of a run is judged here. Elsewhere the operator works for others, too, and
+        what it makes for them is theirs."""
+        return self._operator is not None and self._plane is not None and self._plane.throw_away
+
     def judge_end(self) -> None:
-        """Judge what the operator left outside the cases' namespaces, while everything still runs."""
-        if self._operator is None or self._plane is None:
-            return
-        # Elsewhere the operator works for others, too, and what it makes for them is theirs.
-        if self._plane.throw_away:
+        """Judge, while everything still runs, whether all that stood at rest still does, and what the
+        operator leaves once every graph is deleted."""
+        if self.judges_end:
             judge_run(self._session(control=None), started_at=self._opened_at)
 
     def close(self) -> None:

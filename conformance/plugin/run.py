@@ -249,8 +249,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         return
     given = run_options.given(config)
     allure_results = getattr(config.option, "allure_report_dir", None)
+    ended = director.ended if director is not None else set()
     reports = summary.write_reports(
-        config.stash[OPTIONS], cases, given,
+        config.stash[OPTIONS], [*cases, *summary.of_run(ended)], given,
         planes=director.descriptions if director is not None else {},
         allure_results=Path(allure_results) if allure_results else None,
         broken_off=config.stash.get(_BROKEN_OFF, ""),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,13 @@ from conformance import __version__
 from conformance.cluster.pins import PINS
 from conformance.model.errors import UsageError
 from conformance.model.installs import Placement
+from conformance.model.runs import FEATURE, RunCase
 from conformance.plugin import collection
 from conformance.plugin.marks import case_id, mark_of, title_of
 from conformance.plugin.run_options import RunOptions
 from conformance.report import allure, collect, terminal
 from conformance.report.build import RunFacts
+from conformance.report.concessions import environment
 from conformance.report.model import CaseResult, ConformanceReport, NotRun
 
 REPORTS = pytest.StashKey[list[ConformanceReport]]()
@@ -85,15 +87,26 @@ def expected(items: list[pytest.Item], run: RunOptions) -> list[CaseResult]:
         if mark is None:
             continue
         operator = collection.operator_of(item)
-        reason = collection.unsupported(item, mark, run.operator(operator).profile)
+        profile = run.operator(operator).profile
+        reason = collection.unsupported(item, mark, profile)
+        missing = collection.undeclared(item, mark, profile)
         found.append(
             CaseResult(
                 id=case_id(item), feature=mark.feature, title=title_of(item), operator=operator,
                 node=item.nodeid, not_run=NotRun.UNSUPPORTED if reason else None,
-                reason=reason or "", required=not reason,
+                reason=reason or "", required=collection.required(missing, profile),
             )
         )  # fmt: skip
     return found
+
+
+def of_run(operators: Iterable[str]) -> list[CaseResult]:
+    """Places for the judgements of whole runs, for the operators whose run came to its end."""
+    return [
+        CaseResult(id=case, feature=FEATURE, title=case.sentence, operator=operator)
+        for operator in sorted(operators)
+        for case in RunCase
+    ]
 
 
 def left_out(items: list[pytest.Item], run: RunOptions) -> list[CaseResult]:
@@ -129,6 +142,7 @@ def write_reports(
             options={"operator": loaded.given, **options},
             admin=run.cluster.placement is Placement.PROCESS
             and loaded.profile.process.cluster_admin,
+            profile_sha256=loaded.sha256,
         )
         for loaded in run.operators
     }
@@ -138,7 +152,14 @@ def write_reports(
         shutil.rmtree(run.results / "live", ignore_errors=True)
     if allure_results is not None:
         names = ", ".join(facts)
-        allure.write_run_files(allure_results, environment={"operator": names, **versions})
+        excused = {
+            (f"{one.operator.name}.{name}" if len(reports) > 1 else name): text
+            for one in reports
+            for name, text in environment(one).items()
+        }
+        allure.write_run_files(
+            allure_results, environment={"operator": names, **versions, **excused}
+        )
     return reports
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import time
 from collections.abc import Iterator
@@ -17,15 +15,15 @@ from conformance.driver.namespaces import namespace_name, open_namespace
 from conformance.driver.progress import Progress
 from conformance.driver.session import Session
 from conformance.driver.trial import Trial
-from conformance.history.records import Header, OperatorEvent, OperatorEventKind, from_json
+from conformance.history.records import Header, OperatorEvent, OperatorEventKind
 from conformance.kube import Api
 from conformance.model.errors import UsageError
 from conformance.plugin import collection, director, planes
 from conformance.plugin.marks import CaseMark, case_id, mark_of, title_of
 from conformance.plugin.run_options import RunOptions
+from conformance.record import standing
 from conformance.record.journal import Journal
-from conformance.record.layout import LineReader
-from conformance.record.oplog import OperatorLog
+from conformance.record.oplog import OperatorLog, noted
 from conformance.record.tail import Tail
 
 OPTIONS = pytest.StashKey[RunOptions]()
@@ -127,7 +125,8 @@ def _make(
 ) -> Trial:
     name = case_id(item)
     namespace = namespace_name(name)
-    tail = Tail(session.recording, namespace, lag=options.bounds.recorder_lag)
+    standing.begins(session.recording, namespace)
+    tail = Tail(session.recording, namespace, elsewhere=True, lag=options.bounds.recorder_lag)
     open_namespace(api, namespace, bounds=options.bounds, run=session.run)
     header = Header(
         case=name, feature=mark.feature, title=title_of(item), operator=session.operator,
@@ -151,13 +150,7 @@ def _make(
 
 def operator_events(trial: Trial, log: OperatorLog | None) -> list[OperatorEvent]:
     """What happened to the operator since its plane was opened, and its log about this namespace."""
-    events: list[OperatorEvent] = []
-    # Its owner may be writing a line just now.
-    with contextlib.closing(LineReader(trial.session.operator_events)) as reader:
-        for line in reader.read():
-            event = from_json(json.loads(line))
-            if isinstance(event, OperatorEvent):
-                events.append(event)
+    events = noted(trial.session.operator_events)
     if log is not None:
         lines = (event for event in log.read() if event.kind is OperatorEventKind.LOG)
         events += [event for event in lines if trial.namespace in event.text]

@@ -44,7 +44,10 @@ class AuditLog:
 
 def to_write(entry: Mapping[str, Any]) -> Write | None:
     """One entry as a record; None for reads, for stages before the answer, and for dry runs, which
-    change nothing. An impersonated user is the author."""
+    change nothing.
+
+    Who impersonates another is the author still: an operator could else pass for the platform.
+    """
     target = entry.get("objectRef") or {}
     if entry.get("stage") != "ResponseComplete" or entry.get("verb") not in _WRITES or not target:
         return None
@@ -54,7 +57,7 @@ def to_write(entry: Mapping[str, Any]) -> Write | None:
     # The audit log files a Namespace under itself; the object is cluster-scoped.
     namespace = "" if resource == "namespaces" else str(target.get("namespace") or "")
     status = entry.get("responseStatus") or {}
-    author = entry.get("impersonatedUser") or entry.get("user") or {}
+    author = entry.get("user") or {}
     return Write(
         at=_time(str(entry["stageTimestamp"])),
         received_at=_time(str(entry["requestReceivedTimestamp"])),

@@ -19,16 +19,24 @@ NOISE: dict[str, str] = {
 
 class Concerns:
     """Picks the lines that concern a namespace: its Namespace, objects with its name as a value
-    (claimRef, subjects, labels) or as a part of their own name, and everything that then happens to
-    those objects."""
+    (claimRef, subjects, labels) or as a part of their own name, those with the uid of one of its graphs
+    or components as a value, and everything that then happens to those objects."""
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
         self._bytes = namespace.encode()
         self._whole = re.compile(rf"(?:^|[.:/-]){re.escape(namespace)}(?:$|[.:/-])")
+        self._values = {namespace}
         self._uids: set[str] = set()
         self._names: set[str] = set()
         self._marks: list[bytes] = []
+
+    def know(self, uid: str) -> None:
+        """From now on what has this uid as a value, a label or an owner say, concerns the namespace,
+        too."""
+        if uid not in self._values:
+            self._values.add(uid)
+            self._marks.append(uid.encode())
 
     def parse(self, line: bytes) -> dict[str, Any] | None:
         """The line's data if it concerns the namespace. Most lines are told apart unparsed."""
@@ -54,7 +62,7 @@ class Concerns:
 
     def _mentioned(self, value: Any) -> bool:
         if isinstance(value, str):
-            return value == self._namespace
+            return value in self._values
         if isinstance(value, Mapping):
             return any(self._mentioned(item) for item in value.values())
         return isinstance(value, list) and any(self._mentioned(item) for item in value)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import json
 import re
 import time
 from pathlib import Path
 
-from conformance.history.records import OperatorEvent, OperatorEventKind
+from conformance.history.records import OperatorEvent, OperatorEventKind, from_json
 from conformance.record.layout import LineReader
 from conformance.record.masking import mask_text
 
@@ -53,6 +55,19 @@ class OperatorLog:
     def close(self) -> None:
         """Close the file."""
         self._reader.close()
+
+
+def noted(path: Path) -> list[OperatorEvent]:
+    """What the owner of a plane noted there of its operator: starts, exits and the like. Raises
+    InfraError if the file cannot be read."""
+    events: list[OperatorEvent] = []
+    # Its owner may be writing a line just now.
+    with contextlib.closing(LineReader(path)) as reader:
+        for line in reader.read():
+            event = from_json(json.loads(line))
+            if isinstance(event, OperatorEvent):
+                events.append(event)
+    return events
 
 
 def _time(text: str, read_at: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,10 @@ from conformance.history.records import (
 )
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError
+from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.state import Obj, State
 from conformance.record.concerns import Concerns
+from conformance.record.elsewhere import Elsewhere
 from conformance.record.layout import CLUSTER, RECORDER, Heartbeat, LineReader, live_file
 
 _POLL_SECONDS = 0.02
@@ -32,9 +34,10 @@ _POLL_SECONDS = 0.02
 class Tail:
     """The record of one namespace, and of what elsewhere names it or refers to it, as it grows.
 
-    `also` are further namespaces to look through, such as the operator's own. Make it before the
-    namespace: gap marks count from then on. `lag` is how many seconds the recorder may show no sign
-    of life. Not thread-safe.
+    Cluster-scoped objects are looked through, and with `elsewhere` all namespaces that the suite did
+    not make, such as the operator's own and those that it makes. Make it before the namespace: gap
+    marks count from then on. `lag` is how many seconds the recorder may show no sign of life. Not
+    thread-safe.
     """
 
     def __init__(
@@ -42,7 +45,7 @@ class Tail:
         directory: Path,
         namespace: str,
         *,
-        also: Iterable[str] = (),
+        elsewhere: bool = False,
         lag: float = Bounds().recorder_lag,
     ) -> None:
         if not namespace:
@@ -59,7 +62,8 @@ class Tail:
         """(kind, group) → mark, of what the recorder may not see."""
         self._lag = lag
         self._own = LineReader(live_file(directory, namespace))
-        self._others = [LineReader(live_file(directory, n)) for n in (CLUSTER, *also)]
+        self._cluster = LineReader(live_file(directory, CLUSTER))
+        self._elsewhere = Elsewhere(directory, but=namespace) if elsewhere else None
         self._recorder = LineReader(live_file(directory, RECORDER))
         self._concerns = Concerns(namespace)
         self._heartbeat: Heartbeat | None = None
@@ -75,16 +79,20 @@ class Tail:
         start = len(self.records)
         for line in self._own.read():
             self._take(from_json(json.loads(line)))
-        for reader in self._others:
-            for line in reader.read():
-                data = self._concerns.parse(line)
-                if data is not None:
-                    self._take(from_json(data))
+        for line in self._lines_of_others():
+            data = self._concerns.parse(line)
+            if data is not None:
+                self._take(from_json(data))
         # Last: whatever gap came before the events above is then known too.
         for line in self._recorder.read():
             self._take_sign(json.loads(line))
         self._check_alive()
         return self.records[start:]
+
+    def _lines_of_others(self) -> Iterator[bytes]:
+        yield from self._cluster.read()
+        if self._elsewhere is not None:
+            yield from self._elsewhere.read()
 
     def state(self) -> State:
         """Everything as far as it is known now. Kinds may be some 0.2 s apart, `History.at` is
@@ -141,8 +149,10 @@ class Tail:
 
     def close(self) -> None:
         """Close the files."""
-        for reader in (self._own, *self._others, self._recorder):
+        for reader in (self._own, self._cluster, self._recorder):
             reader.close()
+        if self._elsewhere is not None:
+            self._elsewhere.close()
 
     def _take(self, record: Record) -> None:
         self.records.append(record)
@@ -151,6 +161,8 @@ class Tail:
         obj = record.obj
         self.revision = max(self.revision, record.revision)
         if obj.namespace == self.namespace:
+            if obj.kind in (GRAPH_KIND, COMPONENT_KIND):
+                self._concerns.know(obj.uid)
             self._events[obj.kind, obj.group].append(record)
             self.last_event_at = max(self.last_event_at, record.at)
         # Events of one object come in order; those of different kinds need none here.

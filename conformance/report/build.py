@@ -16,11 +16,13 @@ from conformance.history.records import Step
 from conformance.model.bounds import Bounds
 from conformance.model.profile import Profile
 from conformance.model.verdict import Finding, Outcome, Verdict, worst
+from conformance.report.concessions import concessions
 from conformance.report.model import (
     CaseResult,
     ConformanceReport,
     Deviation,
     HistoryFile,
+    NotRun,
     OperatorIdentity,
     ReportedFinding,
     Statistics,
@@ -54,6 +56,8 @@ class RunFacts:
     admin: bool = False
     """True if the operator ran as cluster admin instead of under RBAC of its own."""
     date: str = ""
+    profile_sha256: str = ""
+    """Digest of the profile's file, in hex."""
 
 
 def case_result(
@@ -157,13 +161,16 @@ def statistics(cases: Iterable[CaseResult]) -> Statistics:
         known_failures=len(ran) - len(plain),
         not_run=len(listed) - len(ran),
         unexpected_passes=sum(bool(case.unexpected_passes) for case in ran),
+        unsupported=sum(case.not_run is NotRun.UNSUPPORTED for case in listed),
+        lacking=sum(case.not_run is not None and case.required for case in listed),
     )
 
 
 def summary(cases: Iterable[CaseResult], *, deviates: bool) -> Summary:
     """The verdict of a run: violates, else unknown, else partial, else conforms.
 
-    Nothing judged, and an unexpected pass (the profile is wrong about its operator), are unknown.
+    Nothing judged, and an unexpected pass (the profile is wrong about its operator), are unknown. A
+    case that was not run keeps a run from conforming, unless it is not required (`Profile.excuse`).
     """
     listed = list(cases)
     counts = statistics(listed)
@@ -171,8 +178,7 @@ def summary(cases: Iterable[CaseResult], *, deviates: bool) -> Summary:
         return Summary.VIOLATES
     if counts.unknown or counts.unexpected_passes or not (counts.conforms + counts.known_failures):
         return Summary.UNKNOWN
-    left_out = any(case.not_run is not None and case.required for case in listed)
-    if counts.known_failures or deviates or left_out:
+    if counts.known_failures or deviates or counts.lacking:
         return Summary.PARTIAL
     return Summary.CONFORMS
 
@@ -195,6 +201,8 @@ def report(cases: Iterable[CaseResult], facts: RunFacts) -> ConformanceReport:
             url=identity.url,
             version=identity.version,
         ),
+        profile_sha256=facts.profile_sha256,
+        concessions=concessions(facts.profile),
         versions=dict(facts.versions),
         options=dict(facts.options),
         bounds={name: float(value) for name, value in facts.bounds.to_json().items()},

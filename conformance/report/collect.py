@@ -16,9 +16,13 @@ from conformance.model.errors import InfraError
 from conformance.model.verdict import Verdict
 from conformance.report import files
 from conformance.report.build import RunFacts, report
+from conformance.report.merge_run import is_of_run
 from conformance.report.model import CaseResult, ConformanceReport
 
 CASES = "cases"
+_END_LOST = (
+    "the judgement of the run's end was lost, although the run came to its end; run it again"
+)
 HISTORIES = "histories"
 
 
@@ -90,7 +94,7 @@ def lost(
         case.model_copy(
             update={
                 "verdict": Verdict.UNKNOWN,
-                "error": why,
+                "error": _END_LOST if is_of_run(case) else why,
             }
         )
         for case in expected

@@ -11,12 +11,13 @@ def differences(one: ConformanceReport, other: ConformanceReport) -> list[str]:
     """What the second says otherwise than the first, one sentence each; empty if nothing.
 
     Compared are what was judged and how: each case's verdict and outcome, the outcome of each step,
-    which checkers found something, and the verdict of the whole. Not compared are times, texts of
-    findings (they hold times), versions, and histories.
+    which checkers found something, the verdict of the whole, and what the profiles concede. Not
+    compared are times, texts of findings (they hold times), versions, and histories.
     """
     found = []
     if one.verdict is not other.verdict:
         found.append(f"the verdict is {one.verdict} in the first and {other.verdict} in the second")
+    found += _conceded(one, other)
     ours = {case.id: case for case in one.cases}
     theirs = {case.id: case for case in other.cases}
     for case in sorted({*ours, *theirs}):
@@ -27,6 +28,16 @@ def differences(one: ConformanceReport, other: ConformanceReport) -> list[str]:
         else:
             found += list(_case(ours[case], theirs[case]))
     return found
+
+
+def _conceded(one: ConformanceReport, other: ConformanceReport) -> Iterator[str]:
+    """Reasons aside: who words one anew concedes no more."""
+    ours = {(c.kind, c.what): None for c in one.concessions}
+    theirs = {(c.kind, c.what): None for c in other.concessions}
+    for place, own, others in (("first", ours, theirs), ("second", theirs, ours)):
+        for kind, what in own:
+            if (kind, what) not in others:
+                yield f"the {kind.noun} {what} is conceded in the {place} alone"
 
 
 def _case(one: CaseResult, other: CaseResult) -> Iterator[str]:

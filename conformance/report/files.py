@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,12 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from conformance import __version__
+from conformance.history import store
 from conformance.model.bounds import Bounds
 from conformance.model.errors import UsageError
 from conformance.model.profile import Profile
 from conformance.report.build import digest, statistics, summary
+from conformance.report.concessions import concessions
 from conformance.report.model import ConformanceReport
 
 STEM = "report"
@@ -68,7 +72,8 @@ def read(path: Path) -> ConformanceReport:
 def verify(report: ConformanceReport, folder: Path) -> list[str]:
     """What in the report is not true, one sentence each; empty if everything is.
 
-    Counts and verdict are computed again from its cases, digests from the histories in `folder`.
+    Counts and verdict are computed again from its cases, digests from the histories in `folder`, and
+    concessions from the profile with which these were judged.
     """
     problems = []
     counts = statistics(report.cases)
@@ -83,6 +88,7 @@ def verify(report: ConformanceReport, folder: Path) -> list[str]:
     twice = [case for case, times in Counter(case.id for case in report.cases).items() if times > 1]
     problems += [f"case {case} stands in it more than once" for case in twice]
     problems += _bounds(report)
+    problems += _conceded(report, folder)
     for case in report.cases:
         if case.history is None:
             if case.not_run is None and not case.error:
@@ -112,6 +118,30 @@ def _bounds(report: ConformanceReport) -> list[str]:
                 f"deviations.{name} says {deviation.value:g}, bounds.{name} says {stated}"
             )
     return problems
+
+
+def _conceded(report: ConformanceReport, folder: Path) -> Iterator[str]:
+    """Each history holds the profile that it was judged with. Reports of other versions of the suite
+    may know other concessions."""
+    if report.versions.get("suite") != __version__:
+        return
+    stated = {(one.kind, one.what, one.reason) for one in report.concessions}
+    profiles: dict[str, str] = {}
+    for case in report.cases:
+        for part in case.parts or (case,):
+            if part.history is not None:
+                with suppress(UsageError):  # one that cannot be read is told of with its digest
+                    header = store.read_header(folder / part.history.path)
+                    profiles.setdefault(json.dumps(header.profile, sort_keys=True), case.id)
+    if len(profiles) > 1:
+        first, second, *_ = profiles.values()
+        yield f"cases {first} and {second} were judged with different profiles"
+    for text, judged in profiles.items():
+        right = {(c.kind, c.what, c.reason) for c in concessions(Profile.model_validate_json(text))}
+        for kind, what, _ in sorted(right - stated):
+            yield f"concessions lacks the {kind.noun} {what}, with which case {judged} was judged"
+        for kind, what, _ in sorted(stated - right):
+            yield f"concessions lists the {kind.noun} {what}; case {judged} was judged without it"
 
 
 def _digest(case: str, path: Path, stated: str) -> list[str]:

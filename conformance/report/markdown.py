@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.report import files, terminal
+from conformance.report import concessions, files, terminal
 from conformance.report.model import ConformanceReport, Summary
 
 _SIGNS = {
@@ -28,6 +28,7 @@ def summary(report: ConformanceReport, *, results: str) -> str:
         _table(report),
         _failures(report),
         f"Next:\n\n{_code(terminal.next_line(report, results=results))}",
+        _concessions(report),
         _facts(report),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -86,6 +87,18 @@ def _failures(report: ConformanceReport) -> str:
     if more > 0:
         lines.append(f"- … and {more} more; all are in report.yaml")
     return "\n".join(lines)
+
+
+def _concessions(report: ConformanceReport) -> str:
+    """The line, and behind it every one of them."""
+    line = concessions.line(report)
+    if not report.concessions:
+        return escape(line)
+    rows = [_row([one.kind.noun, one.what, one.reason]) for one in report.concessions]
+    head = [_row(["concession", "what", "reason"]), _row(["---", "---", "---"])]
+    return "\n".join(
+        ["<details>", f"<summary>{escape(line)}</summary>", "", *head, *rows, "", "</details>"]
+    )
 
 
 def _facts(report: ConformanceReport) -> str:

@@ -24,7 +24,9 @@ SHARD = "shard"
 JUNIT = "junit.xml"
 ALLURE = "allure-results"
 LOGS = "logs"
-_SAME = ("operator", "versions", "options", "bounds", "deviations", "cluster", "admin")
+_SAME = (
+    "operator", "profile_sha256", "versions", "options", "bounds", "deviations", "cluster", "admin",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
+from conformance.model.runs import PREFIX
 from conformance.model.verdict import Verdict, worst
 from conformance.report.model import CaseResult, HistoryFile, ReportedFinding
 
-PREFIX = "run/"
 _SUFFIX = ".jsonl.zst"
 
 

@@ -25,7 +25,8 @@ class Summary(enum.StrEnum):
 
     CONFORMS = "conforms"
     PARTIAL = "partial"
-    """Known failures, changed bounds, or required cases that were not run or not supported."""
+    """Known failures, changed bounds, or required cases that were not run or not supported: those of
+    the core (topology changes, restarts), and others that the profile leaves out without a reason."""
     UNKNOWN = "unknown"
     VIOLATES = "violates"
 
@@ -37,6 +38,51 @@ class NotRun(enum.StrEnum):
     """The operator's profile, or the live cluster, lacks a feature that the case needs."""
     DESELECTED = "deselected"
     """The person who ran the suite left it out."""
+
+
+class ConcessionKind(enum.StrEnum):
+    """In what way a profile has less judged, or more allowed."""
+
+    KEEPER = "keeper"
+    """Objects that may outlive a graph."""
+    MASK = "mask"
+    """Fields in which a changed and a freshly deployed graph may differ."""
+    FIDELITY_EXCEPTION = "fidelity-exception"
+    """Fields of the user's that the operator may change."""
+    SERVICE_RULE = "service-rule"
+    """Services whose pods are not judged."""
+    ROLLOUT = "rollout"
+    """A status that excuses two generations of a workload."""
+    REFUSAL_WORD = "refusal-word"
+    """Words by which a refusal may go that names neither field nor service."""
+    RESERVED_LABEL = "reserved-label"
+    """Prefixes under which a user's labels are not looked for, beyond the default."""
+    STATUS = "status"
+    """What the status says and is not read, or read elsewhere."""
+    EITHER_PROMISE = "either-promise"
+    """Kinds of change of which nothing is promised."""
+    UNDECLARED_FEATURE = "undeclared-feature"
+    """Features whose cases were not run."""
+    KNOWN_FAILURE = "known-failure"
+    """Violations that do not fail the run."""
+
+    @property
+    def noun(self) -> str:
+        """As text names one of them."""
+        if self is ConcessionKind.STATUS:
+            return "status exception"
+        return self.replace("-", " ")
+
+
+class Concession(_Part):
+    """One of them, as the profile says it. `reason` is the profile's own."""
+
+    kind: ConcessionKind
+    what: str
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.reason})" if self.reason else self.what
 
 
 class OperatorIdentity(_Part):
@@ -114,7 +160,8 @@ class CaseResult(_Part):
     reason: str = ""
     """Why it was not run."""
     required: bool = True
-    """False: not part of what the profile's declared features require."""
+    """False: it was not run since the operator cannot have what it needs, and no run is partial for
+    that: an API version or a kind that is not served, or a feature left out with a reason."""
     unexpected_passes: list[str] = []
     """Links of known failures of this case that did not show: the profile is out of date."""
     history: HistoryFile | None = None
@@ -152,7 +199,7 @@ class CaseResult(_Part):
 
 
 class Statistics(_Part):
-    """Counts of cases. The first five after `cases` add up to it; the last is within the others."""
+    """Counts of cases. The first five after `cases` add up to it; the rest are within the others."""
 
     cases: int = 0
     conforms: int = 0
@@ -161,6 +208,10 @@ class Statistics(_Part):
     known_failures: int = 0
     not_run: int = 0
     unexpected_passes: int = 0
+    unsupported: int = 0
+    """Not run, since the profile does not declare what they need."""
+    lacking: int = 0
+    """Not run, though the operator would have to pass them: such a run is partial."""
 
 
 class ConformanceReport(_Part):
@@ -171,6 +222,10 @@ class ConformanceReport(_Part):
     date: str
     """When the run ended, ISO 8601 in UTC."""
     operator: OperatorIdentity
+    profile_sha256: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
+    """Digest of the profile's file, as sha256sum prints it."""
+    concessions: list[Concession] = []
+    """Everything by which the profile has less judged, or more allowed, than without it."""
     versions: dict[str, str] = {}
     """suite, python, kubernetes, etcd, lws, kwok: what was really running."""
     options: dict[str, str] = {}

@@ -13,6 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from conformance.model.verdict import Outcome, Verdict
+from conformance.report import concessions
+from conformance.report.merge_run import is_of_run
 from conformance.report.model import CaseResult, ConformanceReport, NotRun, Summary
 
 _OUTCOMES = (
@@ -146,7 +148,7 @@ def _verdict(cases: Sequence[CaseResult]) -> Text:
     if not bad:
         word = "conforms" if "conforms" in words else _NOT_RUN
         # A row must not promise more than the last line does.
-        if word == "conforms" and any(case.not_run is NotRun.DESELECTED for case in cases):
+        if word == "conforms" and any(case.not_run is not None and case.required for case in cases):
             word = "partial"
         return Text(word, style=_STYLES.get(word, ""))
     text = Text()
@@ -189,8 +191,10 @@ def conclusion(report: ConformanceReport) -> str:
     """One line: the operator, the verdict, and why it is not better."""
     counts = report.statistics
     name = report.operator.name
+    unsupported = f"{counts.unsupported} of {counts.cases} cases not supported by the profile"
     if report.verdict is Summary.CONFORMS:
-        return f"{name} conforms: {counts.conforms} cases"
+        excused = f" ({unsupported})" if counts.unsupported else ""
+        return f"{name} conforms: {counts.conforms} cases{excused}"
     tallies = {
         f"violate, of {counts.cases} cases": counts.violates,
         "could not be judged": counts.unknown,
@@ -201,10 +205,14 @@ def conclusion(report: ConformanceReport) -> str:
     if report.deviations:
         changed = ", ".join(f"{k} {d.value:g} s" for k, d in report.deviations.items())
         reasons.append(f"bounds changed: {changed}")
-    for why in NotRun:
-        number = sum(case.not_run is why and case.required for case in report.cases)
-        if number:
-            reasons.append(f"{number} required but {why}")
+    if counts.unsupported:
+        required = sum(
+            case.not_run is NotRun.UNSUPPORTED and case.required for case in report.cases
+        )
+        reasons.append(unsupported + (f", {required} of them required" if required else ""))
+    deselected = counts.not_run - counts.unsupported
+    if deselected:
+        reasons.append(f"{deselected} required but {NotRun.DESELECTED}")
     return f"{name}: {report.verdict} ({'; '.join(reasons) or 'nothing was judged'})"
 
 
@@ -216,11 +224,13 @@ def next_line(report: ConformanceReport, *, results: str) -> str:
         return f"python -m conformance report verify {shlex.quote(results)}"
     given = {"operator": report.operator.name, **report.options, "results": f"{results}-again"}
     options = [
-        shlex.quote(f"--{name}={value}")
+        shlex.quote(f"--{name}={value}" if value else f"--{name}")
         for name, values in given.items()
         for value in (values.split(",") if name in _REPEATABLE else [values])
     ]
-    return " ".join(["pytest", *options, shlex.quote(gating[0].node or gating[0].id)])
+    # What judges the whole run needs the whole run.
+    again = [shlex.quote(case.node or case.id) for case in gating if not is_of_run(case)]
+    return " ".join(["pytest", *options, *again[:1]])
 
 
 def summary(
@@ -232,6 +242,11 @@ def summary(
         verdict_table(report.cases, width=width, color=color) if ran else "",
         failures(report.cases),
         conclusion(report),
+        concessions.line(report) if ran else "",
         f"next: {next_line(report, results=results)}",
     ]
-    return "\n\n".join(part for part in parts[:2] if part) + "\n\n" + "\n".join(parts[2:])
+    return (
+        "\n\n".join(part for part in parts[:2] if part)
+        + "\n\n"
+        + "\n".join(filter(None, parts[2:]))
+    )

@@ -29,18 +29,29 @@ def orphans(view: View) -> list[Mismatch]:
 
 
 def unattributed(view: View) -> list[Obj]:
-    """Objects that nobody owns and no label gives to a graph: findings only if the operator wrote
-    them, which a state alone does not tell."""
+    """Objects that nobody of the namespace owns and no label gives to a graph: findings only if the
+    operator wrote them, which a state alone does not tell."""
+    looked_at = {obj.uid for obj in view.objects}
     return [
         obj
         for obj in view.objects
         if obj.uid not in view.roots
         and obj.kind not in (GRAPH_KIND, COMPONENT_KIND)
-        and not obj.owners
+        and not _answered_for(obj, view, looked_at)
         and not view.needs_no_owner(obj)
         and not view.places[obj.uid].graph
         and not view.places[obj.uid].component
     ]
+
+
+def _answered_for(obj: Obj, view: View, looked_at: set[str]) -> bool:
+    """True if the object is told of elsewhere: its owners are gone, or the topmost of them is judged
+    itself or may have no children. A cluster-scoped object, or one of others', answers for nothing
+    below it."""
+    if not obj.owners:
+        return False
+    chain = view.chain(obj)
+    return not chain or chain[-1].uid in looked_at or view.needs_no_owner(chain[-1])
 
 
 def _graph(obj: Obj) -> Mismatch:

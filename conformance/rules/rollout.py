@@ -12,7 +12,7 @@ from conformance.model.verdict import CheckerName
 from conformance.rules.base import Mismatch
 from conformance.rules.view import Part, View
 from conformance.rules.words import call, listed, subject
-from conformance.rules.workloads import images_of, right
+from conformance.rules.workloads import images_in, images_of, right
 
 
 def rollout(view: View) -> list[Mismatch]:
@@ -42,16 +42,12 @@ def _pods(workload: Obj, part: Part, view: View) -> list[Mismatch]:
     old = [
         pod
         for pod in part.pods_of(workload, view)
-        if image and not pod.deleting and image not in _images(pod)
+        if image and not pod.deleting and image not in images_in(pod.spec)
     ]
     if not old:
         return []
     message = f"{listed(map(call, old))} of service {part.name} does not run image {image} yet"
     return [_mismatch(CheckerName.SIZE, workload, part, message)]
-
-
-def _images(pod: Obj) -> set[str]:
-    return {str(container.get("image", "")) for container in pod.spec.get("containers") or ()}
 
 
 def _progress(workload: Obj, part: Part) -> list[Mismatch]:

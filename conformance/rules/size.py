@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.model.kinds import DEPLOYMENT, LWS, Layer
+from conformance.model.kinds import DEPLOYMENT, LWS, LWS_NAME_LABEL, Layer
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName
 from conformance.rules.base import Mismatch
@@ -10,6 +10,7 @@ from conformance.rules.view import Part, View
 from conformance.rules.words import call, counted, listed, subject
 from conformance.rules.workloads import (
     groups_of,
+    images_in,
     most_workloads,
     reports_ready,
     right,
@@ -19,10 +20,42 @@ from conformance.rules.workloads import (
     wrong,
 )
 
+# Labels of pods that a workload made, whatever has become of it: by the Deployment controller and
+# by the LWS controller.
+_OF_WORKLOADS = ("pod-template-hash", LWS_NAME_LABEL)
+
 
 def size(view: View) -> list[Mismatch]:
     """What is wrong with number and shape of each service's workloads and pods."""
+    return [*unreached(view), *outside(view)]
+
+
+def unreached(view: View) -> list[Mismatch]:
+    """Workloads and pods that are not what the graph asks for."""
     return [row for part in _present(view) for row in (*_all(part, view), *_ending(part))]
+
+
+def outside(view: View) -> list[Mismatch]:
+    """Pods that run a service beside its workloads: below a ReplicaSet or StatefulSet of the
+    operator's own, a workload's that was deleted without them, or below nothing.
+
+    A helper with an image of its own (a cache's DaemonSet, say) runs no service.
+    """
+    found = []
+    for part in _present(view):
+        images = {service.image for service in part.graph.services} - {""}
+        pods = [
+            pod
+            for pod in part.outside
+            if images & images_in(pod.spec) or any(label in pod.labels for label in _OF_WORKLOADS)
+        ]
+        if pods:
+            verb = "runs" if len(pods) == 1 else "run"
+            message = (
+                f"{listed(map(call, pods))} of service {part.name} {verb} outside its workload"
+            )
+            found.append(_mismatch(part, pods, message))
+    return found
 
 
 def size_as_reported(view: View) -> list[Mismatch]:

@@ -20,6 +20,18 @@ from conformance.rules.words import call, listed, subject
 # A bare component has no graph to say Ready for it; builds differ in which of these they write.
 _COMPONENT_CONDITIONS = ("Available", "Ready")
 _NOT_READY_STATES = ("failed", "pending")
+_READY_STATE = "successful"
+# What a status may say anew without claiming anything else.
+_NO_CLAIM = frozenset(
+    {"lastTransitionTime", "lastUpdateTime", "lastHeartbeatTime", "message", "observedGeneration"}
+)
+
+
+def claim(status: Any) -> Any:
+    """What a status claims: all of it but its times, messages and observedGeneration."""
+    if isinstance(status, Mapping):
+        return {key: claim(value) for key, value in status.items() if key not in _NO_CLAIM}
+    return [claim(value) for value in status] if isinstance(status, list) else status
 
 
 def ready_claim(root: Obj, profile: Profile) -> bool | None:
@@ -76,6 +88,7 @@ def false_claims(view: View) -> list[Mismatch]:
         for obj in (root, *components):
             found += _unknown_conditions(obj, graph)
         found += _state(root, graph, view)
+        found += [row for part in parts for row in _idle(part)]
         if not bare:
             for key in view.profile.status.service_maps:
                 found += _service_map(root, key, graph, parts, view)
@@ -102,11 +115,34 @@ def _unknown_conditions(obj: Obj, graph: Graph) -> list[Mismatch]:
     return [_mismatch(subject(obj), message, graph, obj, soft=True)]
 
 
-def _state(root: Obj, graph: Graph, view: View) -> list[Mismatch]:
-    state = root.status.get("state")
-    if ready_claim(root, view.profile) is not True or state not in _NOT_READY_STATES:
+def idle_claims(view: View) -> list[Mismatch]:
+    """Components that say Available although not one pod of their service is ready."""
+    return [row for part in view.parts for row in _idle(part)]
+
+
+def _idle(part: Part) -> list[Mismatch]:
+    if part.bare or not part.service.groups or any(pod.ready for pod in part.pods):
         return []
-    message = f"{call(root)} says Ready and state {state} at once"
+    return [
+        _mismatch(
+            subject(component),
+            f"{call(component)} says {name}, and no pod of service {part.name} is ready",
+            part.graph, component, service=part.name,
+        )
+        for component in part.components
+        for name in _COMPONENT_CONDITIONS
+        if (component.condition(name) or {}).get("status") == "True"
+    ]  # fmt: skip
+
+
+def _state(root: Obj, graph: Graph, view: View) -> list[Mismatch]:
+    state, ready = root.status.get("state"), ready_claim(root, view.profile)
+    if ready is True and state in _NOT_READY_STATES:
+        message = f"{call(root)} says Ready and state {state} at once"
+    elif ready is False and state == _READY_STATE:
+        message = f"{call(root)} says that it is not Ready and state {state} at once"
+    else:
+        return []
     return [_mismatch(subject(root), message, graph, root)]
 
 

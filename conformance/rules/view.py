@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, Graph, Service
-from conformance.model.kinds import WORKLOADS, ownerless
+from conformance.model.kinds import PLATFORM_KINDS, WORKLOADS, ownerless
 from conformance.model.ownership import Attribution, attribute, owner_chain
 from conformance.model.state import Obj, State
 from conformance.rules.base import Sight
+
+_FINISHED = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +24,8 @@ class Part:
     """One service of a wanted graph (or of a bare component) with what there is of it.
 
     `root` is the live DGD or bare DCD, None if it does not exist. `pods` are those below the
-    workloads by owner, dying ones included; `gangs` and `doors` (Services) are the operator's own,
-    not those that an LWS makes.
+    workloads by owner, dying ones included; `outside` are living pods of the service below no
+    workload of it; `gangs` and `doors` (Services) are the operator's own, not those that an LWS makes.
     """
 
     graph: Graph
@@ -33,6 +35,7 @@ class Part:
     components: tuple[Obj, ...] = ()
     workloads: tuple[Obj, ...] = ()
     pods: tuple[Obj, ...] = ()
+    outside: tuple[Obj, ...] = ()
     gangs: tuple[Obj, ...] = ()
     doors: tuple[Obj, ...] = ()
 
@@ -55,6 +58,10 @@ def is_workload(obj: Obj) -> bool:
     """True for the kinds that run a service's pods (Deployment, LeaderWorkerSet, ...)."""
     row = WORKLOADS.get(obj.kind)
     return row is not None and row.group == obj.group
+
+
+def _composed(obj: Obj) -> bool:
+    return is_workload(obj) and WORKLOADS[obj.kind].composed
 
 
 class View:
@@ -81,7 +88,13 @@ class View:
 
     def _of_others(self, obj: Obj) -> bool:
         others = self.wanted.others
-        return bool(others) and (obj.uid in others or any(o.uid in others for o in self.chain(obj)))
+        if not others or obj.uid in others:
+            return bool(others)
+        above = [owner for owner in self.chain(obj) if owner.uid in others]
+        # Others' graphs have workloads, and nothing else of others' has: a workload below one was
+        # put there, say below the namespace's own ServiceAccount, and stays to be judged.
+        makers = any(o.kind in (GRAPH_KIND, COMPONENT_KIND) or _composed(o) for o in above)
+        return bool(above) and (makers or not is_workload(obj))
 
     @cached_property
     def roots(self) -> dict[str, Obj]:
@@ -105,17 +118,25 @@ class View:
     def root_of(self, obj: Obj) -> Obj | None:
         """The wanted graph or bare component that the object is under, by owner or by label.
 
-        What has owners, but none alive, is of an earlier graph: labels do not give it to a new one
-        of the same name.
+        What has an owner that is gone, or is below something that has one, is of an earlier graph:
+        labels do not give it to a new one of the same name.
         """
         place = self.places[obj.uid]
-        if place.by == "label" and obj.owners:
+        top = [obj, *self.chain(obj)][-1]
+        if place.by == "label" and top.owners:
             return None
         return self.roots.get(place.graph_uid) or self.roots.get(place.component_uid)
 
     def by_operator(self, obj: Obj) -> bool:
-        """True if nothing but components and graphs is above the object: not a workload's child."""
-        return all(owner.kind in (COMPONENT_KIND, GRAPH_KIND) for owner in self.chain(obj))
+        """True unless a workload, or what the platform makes below one, is above the object.
+
+        What else an operator puts in between (a kind of its own, a ConfigMap) hides nothing. Nor
+        does a workload above a workload, unless it is of a kind that is made of others.
+        """
+        chain = self.chain(obj)
+        if is_workload(obj):
+            return not any(map(_composed, chain))
+        return not any(is_workload(owner) or owner.kind in PLATFORM_KINDS for owner in chain)
 
     def is_keeper(self, obj: Obj) -> bool:
         """True if the profile lets the object outlive its graph."""
@@ -196,6 +217,7 @@ class View:
                 for pod in own
                 if pod.kind == "Pod" and any(owner.uid in uids for owner in self.chain(pod))
             ),
+            outside=tuple(pod for pod in own if self._runs_outside(pod, uids)),
             gangs=tuple(
                 obj
                 for obj in own
@@ -207,3 +229,9 @@ class View:
                 if obj.kind == "Service" and not obj.group and self.by_operator(obj)
             ),
         )
+
+    def _runs_outside(self, pod: Obj, workloads: set[str]) -> bool:
+        """True for a living pod below none of these workloads; a Job's pods end by themselves."""
+        if pod.kind != "Pod" or pod.deleting or pod.status.get("phase") in _FINISHED:
+            return False
+        return not any(owner.uid in workloads or owner.kind == "Job" for owner in self.chain(pod))

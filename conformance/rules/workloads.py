@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from conformance.model.graph import Service
 from conformance.model.kinds import DEPLOYMENT, WORKLOADS
 from conformance.model.profile import LwsLayout, Profile
@@ -74,12 +77,17 @@ def reports_ready(workload: Obj) -> bool:
     return complete and updating.get("status") != "True"
 
 
+def templates_of(workload: Obj) -> list[Mapping[str, Any]]:
+    """The pod templates of the workload; none for kinds that are not known so far."""
+    found = [workload.at(*path) for path in _TEMPLATES.get(workload.kind, ())]
+    return [template for template in found if template]
+
+
 def images_of(workload: Obj) -> list[set[str]]:
     """The images of each pod template of the workload; none for kinds that are not known so far."""
-    found = []
-    for path in _TEMPLATES.get(workload.kind, ()):
-        template = workload.at(*path)
-        if template:
-            containers = (template.get("spec") or {}).get("containers") or ()
-            found.append({str(container.get("image", "")) for container in containers})
-    return found
+    return [images_in(template.get("spec") or {}) for template in templates_of(workload)]
+
+
+def images_in(spec: Mapping[str, Any]) -> set[str]:
+    """The images of a pod spec's containers, init containers left out."""
+    return {str(container.get("image", "")) for container in spec.get("containers") or ()}

@@ -174,10 +174,15 @@ class WriteLog:
 
     def writer(self, change: Change) -> Layer:
         """Whose request made the change; `unknown writer` if the evidence fits more than one."""
+        layers = self.writers(change)
+        return next(iter(layers)) if len(layers) == 1 else Layer.UNKNOWN
+
+    def writers(self, change: Change) -> set[Layer]:
+        """Everybody whose request may have made the change, as far as the evidence tells."""
         if _deployment_controllers(change):
-            return Layer.PLATFORM
+            return {Layer.PLATFORM}
         if not self._header.audited:
-            return self._only({self._manager_layer(manager) for manager in _managers(change)})
+            return {self._manager_layer(manager) for manager in _managers(change)}
         found = self._candidates(change)
         if change.act is Act.CHANGED and change.obj.kind in _SPEC_BY_OTHERS:
             found = [w for w in found if w.subresource == "scale" or not self._excluded(w, change)]
@@ -186,7 +191,7 @@ class WriteLog:
             managers = _managers(change)
             narrowed = [w for w in found if w.agent.partition("/")[0] in managers]
             layers = {layer_for(self._header, w.user) for w in narrowed} or layers
-        return self._only(layers)
+        return layers
 
     def _excluded(self, write: Write, change: Change) -> bool:
         by_others = Part.SPEC in change.parts or Part.LABELS in change.parts
@@ -196,10 +201,6 @@ class WriteLog:
         if manager in _PLATFORM_MANAGERS:
             return Layer.PLATFORM
         return layer_for(self._header, manager)
-
-    @staticmethod
-    def _only(layers: set[Layer]) -> Layer:
-        return next(iter(layers)) if len(layers) == 1 else Layer.UNKNOWN
 
     def _candidates(self, change: Change) -> list[Write]:
         obj = change.obj

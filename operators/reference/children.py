@@ -197,6 +197,8 @@ class Builder:
         if role is not None and self._faults.on(Fault.SIDECAR_LOST_IN_LWS):
             result["spec"]["containers"] = [main]
             main.pop("env", None)
+        if role is not None and self._faults.on(Fault.VOLUME_LOST_IN_LWS):
+            _drop_volumes(result["spec"])
         self._add_environment(main)
         self._add_shared_memory(result["spec"], main)
         if role is not None:
@@ -249,6 +251,13 @@ class Builder:
         if missing:
             parts = " and ".join(missing)
             raise UnbuildableError(f"a group over {self._nodes} nodes needs {parts}")
+
+
+def _drop_volumes(spec: Object) -> None:
+    spec.pop("volumes", None)
+    for key in ("containers", "initContainers"):
+        for container in spec.get(key) or []:
+            container.pop("volumeMounts", None)
 
 
 def _int_or_percent(text: str) -> int | str:

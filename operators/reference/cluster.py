@@ -226,6 +226,8 @@ class Cluster:
     def _is_ours(self, kind: Kind, live: Object, owner: Object) -> bool:
         if self._faults.on(Fault.OWNERREF_MISSING) and kind is POD_GROUP:
             return True
+        if self._faults.on(Fault.FOREIGN_SERVICE_OVERWRITTEN) and kind is SERVICE:
+            return True
         return is_controlled_by(live, uid_of(owner))
 
     def _is_current(self, live: Object, body: Object, *, exact: bool) -> bool:

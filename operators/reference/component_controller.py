@@ -57,6 +57,7 @@ class ComponentController:
         self._wake_graph = wake_graph
         self._wake_after = wake_after
         self._spinner = defects.Timed(cluster)
+        self._revenants = defects.Revenants(cluster)
 
     def reconcile(self, key: Key) -> None:
         component = self._cluster.store(COMPONENT).get(key)
@@ -80,6 +81,8 @@ class ComponentController:
             self._write_status(component, Verdict(False, "TargetNotBuildable", str(error)), None)
             return
         defects.spoil(plan, self._cluster, self._faults)
+        if self._faults.on(Fault.DEPLOYMENT_BACK_AT_RESTART):
+            self._revenants.come_at_start(component, plan)
         blocked = self._apply_workload(component, plan)
         if blocked is None:
             trouble = self._apply_services(component, plan)
@@ -88,6 +91,8 @@ class ComponentController:
         else:
             verdict = blocked
         self._write_status(component, verdict, plan)
+        if self._faults.on(Fault.DEPLOYMENT_BACK_LATER) and verdict.ok:
+            self._wake_after(key, self._revenants.come_later(component, plan))
         if self._faults.on(Fault.HOT_LOOP):
             self._wake_after(key, self._spinner.touch_service(component))
 
@@ -109,7 +114,8 @@ class ComponentController:
     def _finalize(self, component: Object) -> None:
         if FINALIZER not in (meta(component).get("finalizers") or []):
             return
-        if self._faults.on(Fault.DELETION_LEAVES_CHILD):
+        toggled = self._faults.on(Fault.CHILD_LEFT_AFTER_TOGGLE) and defects.was_toggled(component)
+        if self._faults.on(Fault.DELETION_LEAVES_CHILD) or toggled:
             defects.disown_service(component, self._cluster)
         children = list(self._cluster.children(uid_of(component)))
         for kind, child in children:
@@ -165,9 +171,13 @@ class ComponentController:
         wanted = {
             kind: {meta(body)["name"] for body in bodies} for kind, bodies in plan.wanted().items()
         }
+        if self._faults.on(Fault.LOOKALIKES_DELETED_ON_REMOVE):
+            defects.delete_by_labels(plan, self._cluster)
         leftover = []
         for kind, child in self._cluster.children(uid_of(component)):
             if meta(child)["name"] in wanted[kind] or defects.keeps(kind, plan, self._faults):
+                continue
+            if self._revenants.has(kind, component):
                 continue
             if self._faults.on(Fault.READY_WHILE_BOTH) and kind in WORKLOADS:
                 wait = self._spinner.time_left_of_both(child)

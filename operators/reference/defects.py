@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from typing import Any
 
-from .children import Plan
+from .children import Builder, Plan
 from .cluster import Cluster
 from .faults import Fault, Faults
 from .objects import (
     DEPLOYMENT,
     HASH_ANNOTATION,
+    LABEL_COMPONENT_TYPE,
     LWS,
     POD_GROUP,
     SERVICE,
     Kind,
     Object,
     digest,
+    generation_of,
     key_of,
     labels_of,
     meta,
     uid_of,
 )
+from .status import AVAILABLE
 
 SPIN_SECONDS = 0.2
 BOTH_SECONDS = 5.0
+# Longer than any hold window, shorter than a case.
+BACK_SECONDS = 8.0
 
 
 def spoil(plan: Plan, cluster: Cluster, faults: Faults) -> None:
@@ -47,7 +53,10 @@ def keeps(kind: Kind, plan: Plan, faults: Faults) -> bool:
     """True if a fault leaves surplus objects of this kind alone."""
     multinode = plan.workload_kind is LWS
     if kind is DEPLOYMENT:
-        return faults.on(Fault.DEPLOYMENT_KEPT_ON_ADD)
+        prefill = labels_of(plan.workload).get(LABEL_COMPONENT_TYPE) == "prefill"
+        return faults.on(Fault.DEPLOYMENT_KEPT_ON_ADD) or (
+            prefill and faults.on(Fault.PREFILL_DEPLOYMENT_KEPT)
+        )
     if kind is POD_GROUP:
         return not multinode and faults.on(Fault.PODGROUP_KEPT)
     if kind is LWS and multinode:
@@ -68,6 +77,78 @@ def with_size_of(workload: Object, spec: Object) -> Object:
 def disown_service(component: Object, cluster: Cluster) -> None:
     for service in cluster.store(SERVICE).owned_by(uid_of(component)):
         cluster.patch(SERVICE, service, {"metadata": {"ownerReferences": None}})
+
+
+def was_toggled(component: Object) -> bool:
+    """True if a changed spec of the component was reached. Deletion itself moves the generation."""
+    status = component.get("status") or {}
+    conditions = status.get("conditions") or []
+    available = any(c["type"] == AVAILABLE and c["status"] == "True" for c in conditions)
+    return available and int(status.get("observedGeneration") or 0) > 1
+
+
+def delete_by_labels(plan: Plan, cluster: Cluster) -> None:
+    """Delete groups and gang objects with a single-node component's labels, whoever owns them."""
+    if plan.workload_kind is LWS:
+        return
+    for kind in (LWS, POD_GROUP):
+        for obj in cluster.store(kind).in_namespace(key_of(plan.workload).namespace):
+            if labels_of(plan.workload).items() <= labels_of(obj).items():
+                cluster.delete(kind, obj)
+
+
+def with_refused_topology(graph: Object, refused: Object) -> Object:
+    """The graph as it is with the node counts that were refused, once something else was accepted.
+
+    The API server counts the generation before it asks the webhook.
+    """
+    if generation_of(graph) < generation_of(refused):
+        return graph
+    spec = copy.deepcopy(graph["spec"])
+    asked = {c.get("name"): c.get("multinode") for c in refused["spec"]["components"]}
+    for component in spec["components"]:
+        component.pop("multinode", None)
+        if multinode := asked.get(component.get("name")):
+            component["multinode"] = multinode
+    return {**graph, "spec": spec}
+
+
+class Revenants:
+    """Workloads of the old shape that come back. One component is only ever worked on by one thread."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._seen: set[str] = set()
+        self._back: set[str] = set()
+        self._at_rest: dict[str, float] = {}
+
+    def come_at_start(self, component: Object, plan: Plan) -> None:
+        """Make the Deployment of a multinode component that this process finds changed already."""
+        uid = uid_of(component)
+        if uid not in self._seen and generation_of(component) > 1 and plan.workload_kind is LWS:
+            self._bring(component)
+        self._seen.add(uid)
+
+    def come_later(self, component: Object, plan: Plan) -> float:
+        """Make it some seconds after a changed component came to rest; returns seconds to wait."""
+        changed = plan.workload_kind is LWS and generation_of(component) > 1
+        if not changed or uid_of(component) in self._back:
+            return BACK_SECONDS
+        now = time.monotonic()
+        left = self._at_rest.setdefault(uid_of(component), now) + BACK_SECONDS - now
+        if left > 0:
+            return left
+        self._bring(component)
+        return BACK_SECONDS
+
+    def has(self, kind: Kind, component: Object) -> bool:
+        return kind is DEPLOYMENT and uid_of(component) in self._back
+
+    def _bring(self, component: Object) -> None:
+        spec = {key: value for key, value in component["spec"].items() if key != "multinode"}
+        old = Builder({**component, "spec": spec}, Faults()).plan()
+        self._cluster.apply(DEPLOYMENT, old.workload, component)
+        self._back.add(uid_of(component))
 
 
 class Timed:

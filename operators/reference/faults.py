@@ -43,6 +43,14 @@ class Fault(StrEnum):
     LASTTRANSITION_MOVES = "lasttransition-moves"
     IMAGE_NOT_ROLLED = "image-not-rolled"
     STALE_READY = "stale-ready"
+    PREFILL_DEPLOYMENT_KEPT = "prefill-deployment-kept"
+    VOLUME_LOST_IN_LWS = "volume-lost-in-lws"
+    FOREIGN_SERVICE_OVERWRITTEN = "foreign-service-overwritten"
+    LOOKALIKES_DELETED_ON_REMOVE = "lookalikes-deleted-on-remove"
+    DEPLOYMENT_BACK_AT_RESTART = "deployment-back-at-restart"
+    DEPLOYMENT_BACK_LATER = "deployment-back-later"
+    CHILD_LEFT_AFTER_TOGGLE = "child-left-after-toggle"
+    REFUSED_CHANGE_DONE_LATER = "refused-change-done-later"
 
 
 @dataclass(frozen=True)
@@ -194,6 +202,55 @@ _TABLE = (
         "Readiness is taken from pods of the old template while a rollout runs.",
         "status-truth",
         "test_siblings.py::test_image_of_a_deployment",
+    ),
+    FaultInfo(
+        Fault.PREFILL_DEPLOYMENT_KEPT,
+        "The Deployment of a prefill worker stays when multinode is added.",
+        "coexistence",
+        "test_add_multinode.py::test_prefill_worker",
+    ),
+    FaultInfo(
+        Fault.VOLUME_LOST_IN_LWS,
+        "The user's volumes and their mounts do not reach the LeaderWorkerSet.",
+        "fidelity",
+        "test_add_multinode.py::test_all_that_a_user_wrote_stays",
+    ),
+    FaultInfo(
+        Fault.FOREIGN_SERVICE_OVERWRITTEN,
+        "A Service of somebody else under a child's name is given the operator's spec.",
+        "foreign",
+        "test_foreign.py::test_under_the_names_of_groups_and_services",
+    ),
+    FaultInfo(
+        Fault.LOOKALIKES_DELETED_ON_REMOVE,
+        "What is left of groups is found by labels, so look-alikes of somebody else's go, too.",
+        "foreign",
+        "test_foreign.py::test_lookalikes_outlive_a_removal",
+    ),
+    FaultInfo(
+        Fault.DEPLOYMENT_BACK_AT_RESTART,
+        "After a restart the Deployment of a component that was toggled earlier comes back.",
+        "coexistence",
+        "test_restart.py::test_at_rest_after_a_toggle",
+    ),
+    FaultInfo(
+        Fault.DEPLOYMENT_BACK_LATER,
+        "Seconds after a changed multinode component came to rest, its Deployment comes back.",
+        "coexistence",
+        "test_node_count.py::test_groups_follow",
+    ),
+    FaultInfo(
+        Fault.CHILD_LEFT_AFTER_TOGGLE,
+        "The Service of a component that was toggled loses its owner at deletion and stays behind.",
+        "deletion",
+        "test_delete.py::test_after_a_toggle",
+    ),
+    FaultInfo(
+        Fault.REFUSED_CHANGE_DONE_LATER,
+        "The refused topology is carried out with the next change that is accepted.",
+        "size",
+        "test_refusal.py::test_not_done_with_the_next_change",
+        Policy.REFUSE,
     ),
 )
 

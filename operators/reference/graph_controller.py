@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from . import defects
 from .client import ApiError
 from .cluster import Cluster, ForeignObjectError, KindNotServedError, StillTerminatingError
 from .faults import Fault, Faults
@@ -71,9 +72,9 @@ class GraphController:
         self._doors: set[tuple[str, int]] = set()
 
     def act_on_refused(self, graph: Object) -> None:
-        """Fault ``refusal-after-move``: carry out what the webhook has just refused."""
+        """Faults of refusals: what the webhook has just refused is carried out, now or later."""
         with self._lock:
-            self._refused[key_of(graph)] = graph["spec"]
+            self._refused[key_of(graph)] = graph
         self._wake_after(key_of(graph), 0.0)
 
     def reconcile(self, key: Key) -> None:
@@ -87,7 +88,10 @@ class GraphController:
         with self._lock:
             refused = self._refused.get(key)
         if refused is not None:
-            graph = {**graph, "spec": refused}
+            if self._faults.on(Fault.REFUSED_CHANGE_DONE_LATER):
+                graph = defects.with_refused_topology(graph, refused)
+            else:
+                graph = {**graph, "spec": refused["spec"]}
         problems = graph_problems(graph)
         if problems:
             # The stored spec got past the webhook; what runs is left as it is until it is repaired.

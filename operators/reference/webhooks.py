@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 CONVERT_PATH = "/convert"
 VALIDATE_PATHS = tuple(f"/validate/{kind.api_version}/{kind.plural}" for kind in (GRAPH, COMPONENT))
 
+_ACTS_ON_REFUSED = (Fault.REFUSAL_AFTER_MOVE, Fault.REFUSED_CHANGE_DONE_LATER)
+
 Refused: TypeAlias = Callable[[Object], None]
 """Told of each graph whose topology change was refused."""
 
@@ -80,10 +82,10 @@ class Admission:
             return []
         if is_graph:
             changes = graph_topology_changes(old, new)
-            if changes and faults.on(Fault.REFUSAL_AFTER_MOVE):
+            if changes and any(faults.on(fault) for fault in _ACTS_ON_REFUSED):
                 self._refused(new)
             return changes
-        if faults.on(Fault.DCD_DOOR_LEFTOVER) or faults.on(Fault.REFUSAL_AFTER_MOVE):
+        if any(faults.on(fault) for fault in (Fault.DCD_DOOR_LEFTOVER, *_ACTS_ON_REFUSED)):
             return []
         name = component_name(new.get("spec") or {}) or meta(new).get("name", "")
         return topology_changes(old.get("spec") or {}, new.get("spec") or {}, name)

@@ -119,7 +119,7 @@ def test_a_profile_may_mask_a_field_but_not_an_object() -> None:
     mask = {"kind": "Service", "path": "spec.selector.*", "reason": "r"}
     objects = changed("Service", "agg-worker", "spec", "selector", "role", to=None)
     assert check(compared(objects, profile=a_profile(masks=[mask]))).findings == ()
-    all_of_it = {"kind": "PodGroup", "path": "*", "reason": "r"}
+    all_of_it = {"kind": "PodGroup", "path": "metadata.*", "reason": "r"}
     missing = [r for r in settled(B, generation=2) if r["kind"] != "PodGroup"]
     history = compared(missing, profile=a_profile(masks=[all_of_it]))
     assert only(check(history), Verdict.VIOLATES)

@@ -11,7 +11,7 @@ from conformance.checkers.fidelity import check
 from conformance.history.history import History
 from conformance.history.records import MomentEnd
 from conformance.model.graph import Graph, Service
-from conformance.model.transition import add_multinode, set_image
+from conformance.model.transition import ChangeKind, Transition, add_multinode, set_image
 from conformance.model.verdict import Verdict
 from tests.builders import HistoryBuilder, Raw, a_graph, a_profile, edited, settled
 from tests.checkers.reading import gating, only
@@ -50,8 +50,10 @@ def judged(
 ) -> History:  # fmt: skip
     """A change after which the namespace has these objects, by default a good operator's."""
     h = HistoryBuilder(profile)
-    h.deployed(SINGLE)
-    h.step(add_multinode("Worker"), SINGLE)
+    before = MULTI if graph == SINGLE else SINGLE
+    h.deployed(before)
+    kinds = (ChangeKind.CHANGE_NODE_COUNT, ChangeKind.IMAGE)
+    h.step(Transition(name="change", kinds=kinds, apply=lambda _: graph), before)
     h.become(objects or good(graph), after=0.5)
     h.moment(graph, end=end, blocked=blocked)
     return h.history()
@@ -164,7 +166,7 @@ def run(service: Service, command: list[str], args: list[str]) -> list[str]:
     main(template).update(command=command, args=args)
     differences = pod_differences(
         service, spec=template["spec"], labels=template["metadata"]["labels"],
-        reserved=["nvidia.com/"], runs=True,
+        annotations={}, reserved=["nvidia.com/"], runs=True,
     )  # fmt: skip
     return [difference.field for difference in differences]
 

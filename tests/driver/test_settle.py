@@ -46,16 +46,19 @@ class World:
         return self.now
 
     def happens(
-        self, at: float, kind: str = "Deployment", *, counted: bool = False, status: bool = False
-    ) -> None:
-        """`status`: the generation stays as it is."""
+        self, at: float, kind: str = "Deployment", *, counted: bool = False, status: bool = False,
+        says: dict[str, Any] | None = None, labels: dict[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        """`status`: the generation stays as it is; `says` is what the status then is."""
         self._generation += not status
         self.events.append(
             Event(
                 type=EventType.MODIFIED, revision=len(self.events) + 1, at=at,
                 object={
                     "kind": kind,
-                    "metadata": {"name": "a", "uid": kind, "generation": self._generation},
+                    "metadata": {"name": "a", "uid": kind, "generation": self._generation,
+                                 "labels": labels or {}},
+                    "status": says or {},
                 },
             )
         )  # fmt: skip
@@ -247,6 +250,40 @@ def test_evidence_is_no_change_even_in_quiet_mode(world: World) -> None:
     world.happens(SINCE + 4.6, "EndpointSlice")
     settled = wait(world, quiet=True)
     assert close(settled.ended_at, SINCE + HOLD)
+
+
+GRAPH = "DynamoGraphDeployment"
+
+
+def heartbeat(world: World, *, says: dict[str, Any] | None = None, **last: Any) -> None:
+    """A graph's status is written every 3 s, the last time 4.5 s after the start as told."""
+    said = {"conditions": [{"type": "Ready", "status": "False", "message": "1 ago"}]}
+    for at, message in ((-6.0, "1 ago"), (-3.0, "2 ago"), (0.5, "3 ago"), (3.5, "4 ago")):
+        again = {"conditions": [{**said["conditions"][0], "message": message}]}
+        world.happens(SINCE + at, GRAPH, status=True, says=again)
+    world.happens(SINCE + 4.5, GRAPH, status=True, says=says or said, **last)
+
+
+def test_a_status_that_is_said_again_in_other_words_is_no_change(world: World) -> None:
+    heartbeat(world)
+    settled = wait(world, quiet=True)
+    assert (settled.end, settled.reached_at) == (MomentEnd.HELD, SINCE)
+
+
+def test_a_status_that_claims_something_else_is_a_change_in_quiet_mode(world: World) -> None:
+    heartbeat(world, says={"conditions": [{"type": "Ready", "status": "True"}]})
+    assert wait(world, quiet=True).reached_at == SINCE + 4.5
+
+
+def test_labels_that_come_with_a_status_are_a_change_in_quiet_mode(world: World) -> None:
+    heartbeat(world, labels={"a": "b"})
+    assert wait(world, quiet=True).reached_at == SINCE + 4.5
+
+
+def test_the_status_of_a_workload_is_always_a_change_in_quiet_mode(world: World) -> None:
+    world.happens(SINCE + 0.5, "Deployment", status=True)
+    world.happens(SINCE + 4.5, "Deployment", status=True)
+    assert wait(world, quiet=True).reached_at == SINCE + 4.5
 
 
 def test_an_operator_that_backs_off_comes_to_rest(world: World) -> None:

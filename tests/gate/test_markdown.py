@@ -55,6 +55,17 @@ def test_it_has_verdict_table_first_sentences_and_the_next_command() -> None:
     assert "test_add/two" in text
 
 
+def test_it_says_how_many_cases_the_profile_does_not_support() -> None:
+    left = CaseResult(
+        id="restart/kill", feature="restart", operator="mine", not_run=NotRun.UNSUPPORTED
+    )
+    text = markdown.summary(report(good(), left), results="r")
+    assert (
+        "**mine: partial (1 of 2 cases not supported by the profile, 1 of them required)**" in text
+    )
+    assert "| restart | 1 |  | 1 |  |  | not run |" in text
+
+
 def test_a_shard_says_which_it_is() -> None:
     text = markdown.summary(report(good(), shard="2/4"), results="r")
     assert text.startswith("## ✅ Conformance of mine, shard 2/4\n")

@@ -12,6 +12,7 @@ import pytest
 from conformance.__main__ import main
 from conformance.history import store
 from conformance.model.errors import UsageError
+from conformance.model.runs import PREFIX, RunCase
 from conformance.model.shard import owner
 from conformance.model.verdict import Verdict
 from conformance.report import collect, compare, files, recheck
@@ -27,7 +28,7 @@ from conformance.report.model import (
 from tests.gate.support import suite_run
 
 N = 3
-RUN = "run/nothing_left_elsewhere"
+RUN = RunCase.NOTHING_LEFT
 
 
 @pytest.fixture(scope="module")
@@ -80,9 +81,12 @@ def edit(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
 def without_times(data: dict[str, Any]) -> dict[str, Any]:
     """What of a report does not differ from run to run."""
     times = {"date", "duration", "seconds", "first_at", "last_at", "sha256"}
+    by_shard = {*times, "history", "parts"}  # of judgements of a whole run each shard has its own
 
     def stripped(value: Any) -> Any:
         if isinstance(value, dict):
+            if str(value.get("id", "")).startswith(PREFIX):
+                return {key: part for key, part in value.items() if key not in by_shard}
             return {key: stripped(part) for key, part in value.items() if key not in times}
         return [stripped(part) for part in value] if isinstance(value, list) else value
 
@@ -109,9 +113,9 @@ def test_what_is_merged_verifies_and_can_be_judged_again(
     target = tmp_path / "merged"
     (merged,) = merge(target, shards)
     assert files.verify(merged, target) == []
-    assert len(collect.read_cases(target)) == 8
+    assert len(collect.read_cases(target)) == 8 + len(RunCase)
     checks = recheck.recheck(target)
-    assert len(checks) == 8
+    assert len(checks) == 8 + N * len(RunCase)
     assert all(check.same for check in checks), [check.to_json() for check in checks]
 
 
@@ -141,7 +145,7 @@ def test_an_earlier_merge_in_the_folder_does_not_count(shards: list[Path], tmp_p
     collect.write_case(tmp_path / "merged", stale)
     (tmp_path / "merged" / "allure-results" / "old-result.json").write_text("{}")
     merge(tmp_path / "merged", shards)
-    assert len(collect.read_cases(tmp_path / "merged")) == 8
+    assert len(collect.read_cases(tmp_path / "merged")) == 8 + len(RunCase)
     assert not (tmp_path / "merged" / "allure-results" / "old-result.json").exists()
 
 
@@ -166,9 +170,26 @@ def set_cluster(data: dict[str, Any]) -> None:
     data["cluster"] = "kind"
 
 
+def set_profile(data: dict[str, Any]) -> None:
+    data["profile_sha256"] = "0" * 64
+
+
+def hide_concessions(data: dict[str, Any]) -> None:
+    data["concessions"] = [{"kind": "keeper", "what": "Secret ssh", "reason": "r"}]
+
+
+def test_a_shard_that_lists_other_concessions_than_its_histories_is_refused(
+    shards: list[Path], tmp_path: Path
+) -> None:
+    edit(shards[1], hide_concessions)
+    with pytest.raises(UsageError, match="is not what its run wrote: concessions lists the keeper"):
+        merge(tmp_path / "merged", shards)
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
+        (set_profile, "profile_sha256 is [0-9a-f]{64} in the first and 0{64} in the second"),
         (set_version, r"versions.python is 3\.\S+ in the first and 0.1.0 in the second"),
         (set_hold, r"bounds.hold is 5.0 in the first and 2.0 in the second"),
         (set_operator, "operator.version is .* in the first and 9 in the second"),
@@ -299,7 +320,12 @@ def add_run_judgement(
         findings=findings if message else [], unexpected_passes=list(missed),
         history=HistoryFile(path=path.relative_to(folder).as_posix(), sha256=digest(path)),
     )  # fmt: skip
-    edit(folder, lambda data: data["cases"].append(case.model_dump(mode="json")))
+
+    def replace(data: dict[str, Any]) -> None:
+        others = [row for row in data["cases"] if row["id"] != RUN]
+        data["cases"] = [*others, case.model_dump(mode="json")]
+
+    edit(folder, replace)
 
 
 def test_the_worst_judgement_of_a_whole_run_wins_and_every_shards_history_is_kept(
@@ -343,7 +369,7 @@ def test_the_command_merges_and_its_exit_code_gates(
 ) -> None:
     target = tmp_path / "merged"
     assert main(["report", "merge", str(target), *map(str, shards)]) == 1
-    assert "reference: violates (1 violate, of 8 cases)" in capsys.readouterr().out
+    assert "reference: violates (1 violate, of 10 cases)" in capsys.readouterr().out
     assert main(["report", "merge", str(target), str(shards[0])]) == 4
     error = capsys.readouterr().err
     assert error.startswith("error: of 3 shards")
@@ -356,7 +382,7 @@ def test_the_command_compares(
     merge(tmp_path / "merged", shards)
     whole = str(runs / "all")
     assert main(["report", "compare", str(tmp_path / "merged"), whole]) == 0
-    assert capsys.readouterr().out == "the same, times aside: 8 cases, violates\n"
+    assert capsys.readouterr().out == "the same, times aside: 10 cases, violates\n"
     assert main(["report", "compare", str(shards[0]), whole]) == 1
     assert "it was not run, since deselected: deselected in the first and nothing in the" in (
         capsys.readouterr().out

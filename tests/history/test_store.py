@@ -130,3 +130,17 @@ def test_lines_that_are_no_history_are_usage_errors(
     path.write_bytes(zstandard.ZstdCompressor(write_checksum=True).compress(text.encode()))
     with pytest.raises(UsageError, match=complaint):
         store.read(path)
+
+
+def test_the_header_can_be_read_alone(tmp_path: Path) -> None:
+    path = tmp_path / f"a{store.SUFFIX}"
+    history = History(records())
+    store.write(path, history)
+    assert store.read_header(path) == history.header
+    path.write_bytes(zstandard.compress(b'{"record": "gap", "at": 1.0, "reason": "r"}\n'))
+    with pytest.raises(UsageError, match="expected its header"):
+        store.read_header(path)
+    for damaged in (b"", b"no zstandard", zstandard.compress(b"[]\n")):
+        path.write_bytes(damaged)
+        with pytest.raises(UsageError, match="has no header that can be read"):
+            store.read_header(path)

@@ -129,3 +129,10 @@ def test_a_replace_keeps_the_resource_version_it_was_built_on() -> None:
     )
     assert request.body["metadata"]["resourceVersion"] == "7"
     assert "status" not in request.body
+
+
+def test_a_service_whose_removal_was_refused_is_not_changed_by_adding_it_again() -> None:
+    graph = graphs.two_workers()
+    other = graph.service("WorkerB").replace(node_count=2)
+    assert add_service(other).apply(graph) == graph
+    assert add_service(other).apply(graph.without_service("WorkerB")).service("WorkerB") == other

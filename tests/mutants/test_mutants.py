@@ -39,7 +39,12 @@ def timeless(sentence: str) -> str:
     sentence = re.sub(r"\bpatch \S+(?=\.)", "patch TARGET", sentence)
     sentence = re.sub(r"(?<=-)[a-z0-9]{8,10}-[a-z0-9]{5}\b", "HASH", sentence)
     sentence = re.sub(r"\b[a-z0-9]+\.[0-9a-f]{16}\b", "EVENT", sentence)
-    return re.sub(r"(?<![\w-])\d+(\.\d+)?(?![\w-])", "N", sentence)
+    sentence = re.sub(r"(?<![\w-])\d+(\.\d+)?(?![\w-])", "N", sentence)
+    return re.sub(
+        r"\S+ \(controlled by (\w+) \S+\)(?= and N other)",
+        r"ONE (controlled by \1 OWNER)",
+        sentence,
+    )
 
 
 @pytest.mark.parametrize("fault", load(), ids=lambda fault: fault.name)

@@ -328,7 +328,22 @@ def test_versions_are_guarded_before_the_operator_starts(
     ("change", "sentence"),
     [
         ({"features": ["component", "multinode"]}, r"does not list admission, but a validating"),
-        ({"features": ["admission"]}, r"does not list component, but the API server serves"),
+        (
+            {"features": ["multinode", "admission"]},
+            r"does not list component, but the API server serves",
+        ),
+        (
+            {"features": ["component", "admission"]},
+            r"does not list multinode, but the graph's CRD has the field `multinode`, and "
+            r"LeaderWorkerSet is served",
+        ),
+        (
+            {
+                "features": ["component", "admission"],
+                "multinode": {"kind": "PodCliqueSet", "gang": "per-group"},
+            },
+            r"does not list multinode",
+        ),
         (
             {"multinode": {"kind": "PodCliqueSet"}},
             r"lists multinode, but the API server serves no kind PodCliqueSet",

@@ -65,6 +65,89 @@ SENTENCES = {
     GOOD + "services: [{use: component, nam: a}]\n": (
         "p.yaml: `services.0` has no field `nam`; did you mean `name`?"
     ),
+    GOOD + "keepers: [{kind: Secret, name: '*', reason: r}]\n": (
+        "p.yaml: `keepers.0.name`: would match nearly everything; expected a name, or a pattern that "
+        "holds at least 3 letters or digits in a row, found '*'"
+    ),
+    GOOD + "keepers: [{kind: Deployment, name: agg-worker, reason: r}]\n": (
+        "p.yaml: `keepers.0`: a Deployment may not outlive its graph, whatever its name; expected a "
+        "kind that runs no pods and holds nothing for them"
+    ),
+    GOOD + "keepers: [{kind: Secret, name: ssh, reason: ''}]\n": (
+        "p.yaml: `keepers.0.reason` must not be empty, found ''"
+    ),
+    GOOD
+    + "multinode: {gang: per-group, gang_kind: Crowd}\n"
+    + "keepers: [{kind: Crowd, name: mine, reason: r}]\n": (
+        "p.yaml: `keepers` lists Crowd, the gang kind: whether gang objects are left over is what "
+        "the suite is about"
+    ),
+    GOOD + "multinode: {gang: none, gang_kind: Nothing}\n": (
+        "p.yaml: `multinode`: `gang_kind` has no use with `gang: none`, and would hide PodGroups that "
+        "are left over; leave it out, or say `gang: per-group`"
+    ),
+    GOOD + "masks: [{path: 'spec*', reason: r}]\n": (
+        "p.yaml: `masks.0.path`: would hide spec.replicas; a mask may not cover how many pods there "
+        "are or what they run, found 'spec*'"
+    ),
+    GOOD + "masks: [{path: spec.leaderWorkerTemplate.size, reason: r}]\n": (
+        "p.yaml: `masks.0.path`: would hide spec.leaderWorkerTemplate.size; a mask may not cover how "
+        "many pods there are or what they run, found 'spec.leaderWorkerTemplate.size'"
+    ),
+    GOOD + "fidelity_exceptions: [{field: '[a-z]*', reason: r}]\n": (
+        "p.yaml: `fidelity_exceptions.0.field`: would match nearly everything; expected a name, or a "
+        "pattern that holds at least 3 letters or digits in a row, found '[a-z]*'"
+    ),
+    GOOD + "services: [{use: debug, name: '{component}-d'}]\n": (
+        "p.yaml: `services.0`: use debug needs a `reason`: its pods are then not judged"
+    ),
+    GOOD + "services: [{use: debug, reason: r}]\n": (
+        "p.yaml: `services.0`: use debug needs a `name` or `labels`; else it matches all"
+    ),
+    GOOD + "services: [{use: shared, name: '*', reason: r}]\n": (
+        "p.yaml: `services.0`: would match nearly everything; expected a name, or a pattern that "
+        "holds at least 3 letters or digits in a row"
+    ),
+    GOOD + "services: [{use: shared, name: '{graph}*', reason: r}]\n": (
+        "p.yaml: `services.0`: use shared with the name '{graph}*' would match every component's own "
+        "Service; expected a narrower name, or `labels`"
+    ),
+    GOOD + "rollouts: [{path: [status, phase], values: [Running], bound: 1000000}]\n": (
+        "p.yaml: `rollouts.0.bound` must be at most 300, found 1000000"
+    ),
+    GOOD + "rollouts: [{path: [status, state], values: [pending, successful]}]\n": (
+        "p.yaml: `rollouts.0`: `values` lists 'successful': a rollout that is over excuses nothing"
+    ),
+    GOOD + "rollouts: [{path: [metadata, name], values: [agg]}]\n": (
+        "p.yaml: `rollouts.0`: `path` must start with status: nothing else tells of a rollout"
+    ),
+    GOOD + "refusal_words: ['.*']\n": (
+        "p.yaml: `refusal_words.0`: would match any refusal; expected words of this operator's own, "
+        "found '.*'"
+    ),
+    GOOD + "refusal_words: [denied the request]\n": (
+        "p.yaml: `refusal_words.0`: would match any refusal; expected words of this operator's own, "
+        "found 'denied the request'"
+    ),
+    GOOD + "labels: {reserved: ['']}\n": (
+        "p.yaml: `labels.reserved.0`: would cover the keys that the suite writes as a user; expected "
+        "a prefix of the operator's own, such as nvidia.com/, found ''"
+    ),
+    GOOD + "status: {service_maps: []}\n": (
+        "p.yaml: `status`: an empty `service_maps` needs a `reason`: what the status says of services "
+        "is then not judged"
+    ),
+    GOOD + "without: [{feature: multinode, reason: r}]\n": (
+        "p.yaml: `without.0`: multinode needs no reason: a run without it is partial, whatever the "
+        "reason; expected bare-component"
+    ),
+    GOOD + "without: [{feature: bare-component, reason: r}]\n": (
+        "p.yaml: `without` names bare-component, which `features` lists; expected one of both"
+    ),
+    GOOD + "identity_user: system:kube-controller-manager\n": (
+        "p.yaml: `identity_user`: is the name of another; expected a user name of the operator's own, "
+        "found 'system:kube-controller-manager'"
+    ),
     GOOD + "identity: {name: y}\n": (
         "p.yaml is not YAML in line 3: the key identity is given twice"
     ),
@@ -80,6 +163,28 @@ def test_mistake_is_told_in_one_sentence(text: str) -> None:
         profiles.parse(text, where="p.yaml")
     assert str(caught.value) == SENTENCES[text]
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "keepers: [{kind: ServiceAccount, name: 'planner-*', reason: r}]",
+        "keepers: [{kind: Secret, name: s3, reason: r}]",
+        "masks: [{path: '*.env.DYN_NAMESPACE_WORKER_SUFFIX.value', reason: r}]",
+        "masks: [{kind: Service, path: 'spec.selector.*', reason: r}]",
+        "fidelity_exceptions: [{field: env, reason: r}]",
+        "services: [{use: debug, name: '{component}-d', reason: r}]",
+        "services: [{use: shared, labels: {a: b}, reason: r}]",
+        "refusal_words: [cannot change node topology]",
+        "labels: {reserved: [nvidia.com/, acme.io/]}",
+        "status: {service_maps: [], reason: there are none}",
+        "rollouts: [{path: [status, rollingUpdate, phase], values: [InProgress], bound: 300}]",
+        "identity_user: 'system:serviceaccount:ops:manager'",
+        "features: [multinode]\nwithout: [{feature: bare-component, reason: r}]",
+    ],
+)
+def test_a_narrow_exception_is_allowed(text: str) -> None:
+    assert profiles.parse(GOOD + text, where="p.yaml").identity.name == "x"
 
 
 def test_all_mistakes_of_a_profile_are_told_a_line_each(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 Planes only write into RESULTS/told.log that they are opened, judged and closed; a case's `trial` holds
 a history by hand, good or bad, which is then really judged and reported. Environment: FAKE_SHUT names
-operators (comma-separated) whose plane cannot be opened.
+operators (comma-separated) whose plane cannot be opened; FAKE_LOST_END loses the judgement of the
+run's end without a word.
 """
 
 from __future__ import annotations
@@ -15,13 +16,28 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from conformance.checkers.judge import judge
+from conformance.history import store
 from conformance.history.history import History
-from conformance.history.records import OperatorEvent, OperatorEventKind
+from conformance.history.records import (
+    Header,
+    Moment,
+    MomentEnd,
+    OperatorEvent,
+    OperatorEventKind,
+    Scope,
+    Standing,
+)
+from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError
 from conformance.model.profile import Profile
+from conformance.model.runs import FEATURE, RunCase
 from conformance.model.transition import add_multinode
 from conformance.plugin import director, planes, run, trials
 from conformance.plugin.marks import case_id
+from conformance.record import standing
+from conformance.report.build import case_result, history_file
+from conformance.report.collect import history_path, write_case
 from tests.builders import NAMESPACE, HistoryBuilder, a_graph, settled
 
 SINGLE, MULTI = a_graph(), a_graph(node_count=2)
@@ -46,8 +62,12 @@ class FakePlane:
         time.sleep(0.05)
         tell(self.options.results, f"open {self.name}")
 
+    judges_end = True
+
     def judge_end(self) -> None:
         tell(self.options.results, f"judge {self.name}")
+        if "FAKE_LOST_END" not in os.environ:
+            judge_nothing(self.loaded, self.options.results)
 
     def describe(self) -> dict[str, Any]:
         return {}
@@ -56,9 +76,30 @@ class FakePlane:
         tell(self.options.results, f"close {self.name}")
 
 
+def judge_nothing(loaded: Any, results: Path) -> None:
+    """The judgements of a run that left nothing."""
+    now = time.time()
+    scopes = {RunCase.REST: Scope.STANDING, RunCase.NOTHING_LEFT: Scope.RUN}
+    for case, scope in scopes.items():
+        header = Header(
+            case=case, feature=FEATURE, title=case.sentence, operator=loaded.name, namespace="",
+            profile=loaded.profile.model_dump(mode="json"), bounds=Bounds().to_json(), scope=scope,
+        )  # fmt: skip
+        stands = Standing(case="mine/good", namespace="ns", at=now, revision=1, graphs=())
+        end = Moment(
+            name="end", at=now, since=now, end=MomentEnd.HELD, revision=1, graphs=(), hold=5.0
+        )
+        history = History([header, stands, end])
+        path = history_path(results, case, loaded.name)
+        store.write(path, history)
+        file = history_file(path, results=results)
+        write_case(results, case_result(history, judge(history), duration=0, history_file=file))
+
+
 def session_from(_description: Any, *, loaded: Any, options: Any, disruptive: bool = False) -> Any:
     return SimpleNamespace(
         profile=loaded.profile, operator=loaded.name, results=options.results,
+        recording=options.results / "live" / "record",
         operator_events=options.results / "none.jsonl", operator_log=None,
         kubeconfig=Path("none"), delete_namespaces=False,
     )  # fmt: skip
@@ -71,6 +112,7 @@ class FakeTrial:
         self.session = session
         self.profile: Profile = session.profile
         self.case, self.namespace, self.started_at = case, "ns", time.time()
+        standing.begins(session.recording, self.namespace)
         self.built: HistoryBuilder | None = None
         worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
         tell(session.results, f"case {session.operator} {case} {worker}")

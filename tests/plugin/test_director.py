@@ -43,6 +43,8 @@ class Planes:
         def describe(self) -> dict[str, Any]:
             return {"kubeconfig": self.name}
 
+        judges_end = True
+
         def judge_end(self) -> None:
             if self.planes.judging_fails:
                 raise InfraError("the API server is gone")
@@ -164,7 +166,8 @@ def test_a_plane_opened_in_vain_is_closed_once_the_cases_are_known(
     run.start()
     run.expect_cases({"kill": ("one", True)})
     run.wait_open()
-    assert planes.said == ["open one-shared", "judge one-shared", "close one-shared"]
+    assert planes.said == ["open one-shared", "close one-shared"]
+    assert run.ended == set()
 
 
 def test_cases_that_are_skipped_before_their_plane_is_open_leave_none_open(
@@ -207,9 +210,11 @@ def test_a_plane_is_closed_even_if_it_cannot_be_judged(planes: Planes, options: 
     planes.judging_fails = True
     run = Director(options)
     run.start()
+    run.expect_cases({"a": ("one", False)})
     with pytest.raises(InfraError):
         run.close(judge=True)
     assert planes.said == ["open one-shared", "close one-shared"]
+    assert run.ended == {"one"}
 
 
 def test_closing_twice_closes_once(planes: Planes, options: RunOptions) -> None:

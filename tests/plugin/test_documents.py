@@ -5,6 +5,7 @@ import re
 import pytest
 from pydantic import BaseModel
 
+from conformance.model.installs import ClusterInstall
 from conformance.model.profile import (
     Feature,
     Multinode,
@@ -22,7 +23,7 @@ GUIDE = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
 CODE = set(re.findall(r"[\w-]+", " ".join(re.findall(r"`([^`]+)`", GUIDE.replace("```", "")))))
 
 
-@pytest.mark.parametrize("model", [Profile, ProcessInstall, Multinode, Promises])
+@pytest.mark.parametrize("model", [Profile, ProcessInstall, ClusterInstall, Multinode, Promises])
 def test_the_guide_tells_of_every_field_of_a_profile(model: type[BaseModel]) -> None:
     assert set(model.model_fields) - CODE - {"identity", "kind", "install"} == set()
 

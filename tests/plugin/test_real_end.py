@@ -1,4 +1,4 @@
-"""Runs that do not come to their end: real programs, and nothing of them is left."""
+"""The end of real runs: what is judged there, and that a run which is broken off leaves nothing."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from conformance.cluster.pins import Program
 from conformance.cluster.programs import ensure
+from conformance.history import store
+from conformance.model.bounds import Bounds
+from conformance.model.runs import RunCase
 from tests.plugin.support import ROOT
 
 pytestmark = pytest.mark.xdist_group("plane")
@@ -129,3 +133,36 @@ def test_ctrl_c_leaves_no_process_and_the_report_of_what_is_known(tmp_path: Path
     verdicts = [case["verdict"] for case in report["cases"] if not case.get("not_run")]
     assert "conforms" in verdicts
     assert (report["verdict"], len(verdicts)) == ("unknown", 3)
+
+
+def judgements(results: Path) -> dict[str, dict[str, Any]]:
+    report = yaml.safe_load((results / "report.yaml").read_text())
+    return {case["id"]: case for case in report["cases"] if case["id"].startswith("run/")}
+
+
+def test_a_run_is_judged_to_its_end_and_a_good_operator_conforms(tmp_path: Path) -> None:
+    with started(tmp_path, "-n", "2", "-k", "idle or annotation") as process:
+        output, _ = process.communicate(timeout=400)
+    assert process.returncode == 0, output
+    found = judgements(tmp_path)
+    assert set(found) == set(RunCase)
+    assert {case["verdict"] for case in found.values()} == {"conforms"}, output
+    standing = store.read(tmp_path / found[RunCase.REST]["history"]["path"]).standing
+    assert {row.case.partition("/")[0] for row in standing} == {"rest"}
+    assert len(standing) == 3
+    left = store.read(tmp_path / found[RunCase.NOTHING_LEFT]["history"]["path"])
+    assert left.moments[-1].hold == Bounds().hold
+
+
+def test_what_stays_of_a_case_that_conformed_is_found_at_the_end(tmp_path: Path) -> None:
+    options = ("-k", "idle_deployments", "--fault=deletion-leaves-child", "--timeout-factor=0.5")
+    with started(tmp_path, *options) as process:
+        output, _ = process.communicate(timeout=400)
+    assert process.returncode == pytest.ExitCode.TESTS_FAILED, output
+    assert "1 passed" in output
+    found = judgements(tmp_path)
+    assert found[RunCase.REST]["verdict"] == "conforms"
+    assert found[RunCase.NOTHING_LEFT]["verdict"] == "violates"
+    messages = [row["message"] for row in found[RunCase.NOTHING_LEFT]["findings"]]
+    assert any("created in namespace rest-idle-deployments-" in text for text in messages)
+    assert all("by the operator" in text for text in messages), messages

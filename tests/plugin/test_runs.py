@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from conformance.model.runs import RunCase
 from tests.plugin.support import CASES, ROOT, fake_run, log, profile
 
 pytest_plugins = ["pytester"]
@@ -63,7 +64,8 @@ def test_a_run_that_conforms_is_exit_0_and_opens_a_plane_of_their_own_for_disrup
         "close reference-own",
     ]
     data = report(pytester)
-    assert (data["verdict"], len(cases_of(data))) == ("conforms", 5)
+    assert (data["verdict"], len(cases_of(data))) == ("conforms", 7)
+    assert {case for case in cases_of(data) if case.startswith("run/")} == set(RunCase)
 
 
 def test_with_workers_disruptive_cases_share_one_worker_and_its_plane(
@@ -82,7 +84,7 @@ def test_with_workers_disruptive_cases_share_one_worker_and_its_plane(
     ]  # fmt: skip
     assert lines.count("open reference-own") == lines.count("close reference-own") == 1
     assert lines.count("close reference-shared") == 1
-    assert len(cases_of(report(pytester))) == 5
+    assert len(cases_of(report(pytester))) == 7
 
 
 def test_planes_of_several_operators_follow_each_other(pytester: pytest.Pytester) -> None:
@@ -99,6 +101,21 @@ def test_planes_of_several_operators_follow_each_other(pytester: pytest.Pytester
         assert cases_of(report(pytester, name))["mine/good"]["verdict"] == "conforms"
 
 
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
+def test_a_judgement_of_the_runs_end_that_is_lost_without_an_error_is_missed(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("FAKE_LOST_END", "1")
+    pytester.makepyfile(test_mine=CASES)
+    result = fake_run(pytester, "--operator=reference", "-k", "good", *workers)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    data = report(pytester)
+    assert data["verdict"] == "unknown"
+    for case in RunCase:
+        assert cases_of(data)[case]["verdict"] == "unknown"
+        assert "was lost, although the run came to its end" in str(cases_of(data)[case]["error"])
+
+
 def test_disruptive_cases_alone_open_no_shared_plane(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_mine=CASES)
     path = profile(
@@ -108,6 +125,7 @@ def test_disruptive_cases_alone_open_no_shared_plane(pytester: pytest.Pytester) 
     result = fake_run(pytester, f"--operator={path}", "-k", "kill")
     assert result.ret == 0, result.outlines
     assert log(pytester) == ["open mine-own", "case mine mine/kill main", "close mine-own"]
+    assert not any(case.startswith("run/") for case in cases_of(report(pytester)))
 
 
 def test_a_violation_is_exit_1_and_its_first_line_names_objects_and_creator(
@@ -173,7 +191,8 @@ def test_what_the_profile_does_not_declare_is_skipped_and_stands_in_the_report(
     data = report(pytester)
     left = cases_of(data)["mine/deploy[v1alpha1]"]
     assert (left["not_run"], left["reason"], left["required"]) == ("unsupported", reason, False)
-    assert data["verdict"] == "conforms"
+    assert cases_of(data)["mine/kill"]["required"] is True
+    assert data["verdict"] == "partial"
     assert "open mine-own" not in log(pytester)
 
 
@@ -191,6 +210,7 @@ def test_what_was_deselected_stands_in_the_report_which_is_then_partial(
     } == {
         "mine/good": None, "mine/kill": "deselected", "mine/stop": "deselected",
         "mine/deploy[v1alpha1]": "deselected", "mine/deploy[v1beta1]": "deselected",
+        **dict.fromkeys(RunCase, None),
     }  # fmt: skip
 
 

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from conformance.record.audit import AuditLog, to_write
 from conformance.record.layout import live_file
 from tests.kube.fake_api import POD, FakeApi
@@ -68,10 +70,11 @@ def test_a_generated_name_is_unknown_and_a_refusal_says_why() -> None:
     assert (write.name, write.code, write.reason) == ("", 403, "denied by webhook")
 
 
-def test_an_impersonated_user_is_the_author() -> None:
-    write = to_write(entry(impersonatedUser={"username": "jane"}))
+@pytest.mark.parametrize("shown", ["system:kube-controller-manager", "conformance-suite", "jane"])
+def test_who_impersonates_another_is_the_author_still(shown: str) -> None:
+    write = to_write(entry(user={"username": "dgd-operator"}, impersonatedUser={"username": shown}))
     assert write is not None
-    assert write.user == "jane"
+    assert write.user == "dgd-operator"
 
 
 def test_the_log_is_read_as_it_grows_and_through_a_rotation(tmp_path: Path) -> None:

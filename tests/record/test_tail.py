@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conformance.history.records import Event, EventType, Gap, Header, Write
 from conformance.model.errors import InfraError
+from conformance.model.labels import OWNED
 from conformance.record import Tail
 from tests.record.support import Writer, an_object, until
 
@@ -92,10 +94,10 @@ def test_the_state_follows_events_whatever_order_the_kinds_come_in(
     assert [obj.name for obj in history.at(29)] == []
 
 
-def test_other_namespaces_are_not_read_and_cluster_scoped_objects_only_if_they_concern_the_case(
+def test_what_is_elsewhere_is_taken_only_if_it_concerns_the_case(
     tmp_path: Path, writer: Writer
 ) -> None:
-    tail = Tail(tmp_path, "case-1", also=["operator-system"])
+    tail = Tail(tmp_path, "case-1", elsewhere=True)
     volume = an_object("PersistentVolume", "pv-1", 5, namespace="", uid="pv")
     writer.event(ADDED, volume)
     claimed = {**volume, "spec": {"claimRef": {"namespace": "case-1"}}}
@@ -212,3 +214,46 @@ def test_the_reader_sees_an_event_within_milliseconds(tmp_path: Path, writer: Wr
     writer.event(ADDED, an_object("Pod", "a", 11))
     until(tail.poll)
     assert time.monotonic() - started < 0.5
+
+
+def owned(name: str, revision: int) -> dict[str, Any]:
+    metadata = {"labels": {OWNED: "true"}}
+    return an_object("Namespace", name, revision, namespace="", metadata=metadata)
+
+
+def names(tail: Tail) -> list[str]:
+    return [record.obj.name for record in tail.poll() if isinstance(record, Event)]
+
+
+def test_a_namespace_that_comes_during_the_case_is_read_from_its_beginning(
+    tmp_path: Path, writer: Writer
+) -> None:
+    blind, tail = Tail(tmp_path, "case-1"), Tail(tmp_path, "case-1", elsewhere=True)
+    assert names(tail) == []
+    writer.event(ADDED, an_object("Deployment", "hidden-case-1", 5, namespace="dyn-1"))
+    assert names(tail) == ["hidden-case-1"]
+    assert names(blind) == []
+
+
+def test_namespaces_of_other_cases_are_not_read(tmp_path: Path, writer: Writer) -> None:
+    tail = Tail(tmp_path, "case-1", elsewhere=True)
+    writer.event(ADDED, owned("case-1", 1))
+    writer.event(ADDED, owned("case-2", 2))
+    writer.event(ADDED, an_object("Pod", "a", 3))
+    writer.event(ADDED, an_object("Pod", "case-1", 4, namespace="case-2"))
+    assert sorted(names(tail)) == ["a", "case-1"]
+    writer.event(ADDED, an_object("Pod", "b-case-1", 5, namespace="case-2"))
+    assert names(tail) == []
+
+
+def test_what_carries_the_uid_of_a_graph_of_the_case_concerns_it(
+    tmp_path: Path, writer: Writer
+) -> None:
+    tail = Tail(tmp_path, "case-1", elsewhere=True)
+    writer.event(ADDED, an_object("DynamoGraphDeployment", "agg", 3, uid="0a1b"))
+    assert names(tail) == ["agg"]
+    labels = {"labels": {"graph": "0a1b"}}
+    writer.event(ADDED, an_object("ConfigMap", "c", 4, namespace="operator", metadata=labels))
+    other = {"labels": {"graph": "0a1b2"}}
+    writer.event(ADDED, an_object("ConfigMap", "d", 5, namespace="operator", metadata=other))
+    assert names(tail) == ["c"]

@@ -30,8 +30,10 @@ from reference.objects import (
     LWS,
     POD_GROUP,
     SERVICE,
+    Object,
     controller_of,
     key_of,
+    labels_of,
     meta,
 )
 from reference.webhooks import Admission
@@ -291,3 +293,122 @@ def test_one_version_only_is_refused(version: str) -> None:
     }
     assert admission.review(request)["allowed"] == (version == "v1beta1")
     assert key_of(new).name == "g"
+
+
+def test_prefill_keeps_its_deployment_and_decode_does_not(api: FakeApi, start: Start) -> None:
+    operator = start(Fault.PREFILL_DEPLOYMENT_KEPT)
+    workers = [component(name, type_=name) for name in ("prefill", "decode")]
+    api.put(GRAPH, "g", spec=graph_spec(*workers))
+    operator.wait(lambda: is_ready(api))
+    multi = [{**worker, "multinode": MULTI} for worker in workers]
+    api.edit(GRAPH, "g", lambda graph: graph.update(spec=graph_spec(*multi)))
+    operator.wait(lambda: is_ready(api))
+    assert api.names(LWS) == ["g-decode-0", "g-prefill-0"]
+    assert api.names(DEPLOYMENT) == ["g-prefill"]
+
+
+@pytest.mark.parametrize("multinode", [{}, {"multinode": MULTI}], ids=["single", "groups"])
+def test_volumes_are_lost_in_groups_only(api: FakeApi, start: Start, multinode: Object) -> None:
+    spec = component(**multinode)
+    pod = spec["podTemplate"]["spec"]
+    pod["volumes"] = [{"name": "shared", "emptyDir": {}}]
+    pod["containers"][0]["volumeMounts"] = [{"name": "shared", "mountPath": "/shared"}]
+    operator = start(Fault.VOLUME_LOST_IN_LWS)
+    api.put(GRAPH, "g", spec=graph_spec(spec))
+    operator.wait(lambda: is_ready(api))
+    if multinode:
+        groups = (api.find(LWS, "g-worker-0") or {})["spec"]["leaderWorkerTemplate"]
+        built = groups["workerTemplate"]["spec"]
+    else:
+        built = (api.find(DEPLOYMENT, "g-worker") or {})["spec"]["template"]["spec"]
+    assert ("volumes" in built, "volumeMounts" in built["containers"][0]) == (not multinode,) * 2
+
+
+def test_foreign_service_is_given_the_operators_spec(api: FakeApi, start: Start) -> None:
+    foreign = api.put(SERVICE, "g-worker", spec={"selector": {"app": "other"}})
+    operator = start(Fault.FOREIGN_SERVICE_OVERWRITTEN)
+    api.put(GRAPH, "g", spec=graph_spec(component()))
+    operator.wait(lambda: is_ready(api))
+    now = api.find(SERVICE, "g-worker") or {}
+    assert meta(now)["uid"] == meta(foreign)["uid"]
+    assert "app" not in now["spec"]["selector"]
+    assert controller_of(now) is None
+
+
+@pytest.mark.parametrize("faults", [(), (Fault.LOOKALIKES_DELETED_ON_REMOVE,)])
+def test_lookalikes_go_on_remove_only_with_the_fault(
+    api: FakeApi, start: Start, faults: tuple[Fault, ...]
+) -> None:
+    operator = deploy(api, start, *faults, multinode=MULTI)
+    for kind in (LWS, POD_GROUP):
+        child = api.find(kind, "g-worker-0") or {}
+        api.put(kind, "other", metadata={"labels": labels_of(child)}, spec=child["spec"])
+    operator.settle()
+    assert "other" in api.names(LWS)
+    set_worker(api, multinode=None)
+    operator.wait(lambda: is_ready(api))
+    operator.settle()
+    assert [api.names(LWS), api.names(POD_GROUP)] == [[] if faults else ["other"]] * 2
+
+
+@pytest.mark.parametrize("toggled", [True, False], ids=["toggled", "as it was made"])
+def test_deployment_of_what_was_toggled_comes_back_at_a_restart(
+    api: FakeApi, start: Start, toggled: bool
+) -> None:
+    first = deploy(
+        api, start, Fault.DEPLOYMENT_BACK_AT_RESTART, **({} if toggled else {"multinode": MULTI})
+    )
+    set_worker(api, multinode=MULTI)
+    first.wait(lambda: is_ready(api) and "g-worker" not in api.names(DEPLOYMENT))
+    first.settle()
+    first.stop()
+    second = start(Fault.DEPLOYMENT_BACK_AT_RESTART)
+    second.settle()
+    assert ("g-worker" in api.names(DEPLOYMENT)) == toggled
+    assert api.names(LWS) == ["g-worker-0"]
+
+
+def test_deployment_comes_back_some_time_after_a_change(
+    api: FakeApi, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reference.defects.BACK_SECONDS", 0.5)
+    operator = deploy(api, start, Fault.DEPLOYMENT_BACK_LATER)
+    set_worker(api, multinode=MULTI)
+    operator.wait(lambda: is_ready(api) and "g-worker" not in api.names(DEPLOYMENT))
+    operator.wait(lambda: "g-worker" in api.names(DEPLOYMENT))
+    operator.settle(quiet=0.7)
+    assert "g-worker" in api.names(DEPLOYMENT)
+    assert api.names(LWS) == ["g-worker-0"]
+
+
+@pytest.mark.parametrize("toggled", [True, False], ids=["toggled", "as it was made"])
+def test_service_of_what_was_toggled_stays_after_deletion(
+    api: FakeApi, start: Start, toggled: bool
+) -> None:
+    operator = deploy(api, start, Fault.CHILD_LEFT_AFTER_TOGGLE)
+    if toggled:
+        set_worker(api, multinode=MULTI)
+        operator.wait(lambda: is_ready(api))
+    api.remove(GRAPH, "g")
+    operator.wait(lambda: api.names(GRAPH) == [])
+    operator.settle()
+    assert api.names(SERVICE) == (["g-worker"] if toggled else [])
+
+
+def test_refused_topology_is_carried_out_with_the_next_change(api: FakeApi, start: Start) -> None:
+    fault = Fault.REFUSED_CHANGE_DONE_LATER
+    operator = deploy(api, start, fault)
+    admission = Admission(Policy.REFUSE, Faults([fault]), operator.manager.graphs.act_on_refused)
+    old = api.find(GRAPH, "g") or {}
+    new = {
+        **old,
+        "metadata": {**meta(old), "generation": meta(old)["generation"] + 1},
+        "spec": graph_spec(old["spec"]["components"][0], component(multinode=MULTI)),
+    }
+    request = {"uid": "1", "namespace": NAMESPACE, "object": new, "oldObject": old}
+    assert not admission.review(request)["allowed"]
+    operator.settle()
+    assert api.names(LWS) == []
+    api.edit(GRAPH, "g", lambda graph: graph["spec"]["components"][0].update(replicas=2))
+    operator.wait(lambda: api.names(LWS) == ["g-worker-0"])
+    assert (api.find(DEPLOYMENT, "g-frontend") or {})["spec"]["replicas"] == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,15 @@ from typing import Any
 import pytest
 import yaml
 
-from conformance import paths
+from conformance import __version__, paths
+from conformance.history import store
+from conformance.history.history import History
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.verdict import Verdict
 from conformance.report import collect, files
 from conformance.report.build import RunFacts, case_result, history_file, report
-from conformance.report.model import CaseResult, Summary
+from conformance.report.model import CaseResult, Concession, ConcessionKind, Summary
 from tests.evidence import sample
 from tests.report.test_report_model import PROFILE
 
@@ -69,6 +72,43 @@ def test_a_changed_or_missing_history_is_found(tmp_path: Path) -> None:
     assert "has sha256" in files.verify(made, tmp_path)[0]
     path.unlink()
     assert "cannot be read" in files.verify(made, tmp_path)[0]
+
+
+def test_a_report_that_hides_what_its_profile_concedes_is_found(tmp_path: Path) -> None:
+    history, judgement = sample.good()
+    path = collect.history_path(tmp_path, history.header.case, "sample")
+    store.write(path, history)
+    kept = history_file(path, results=tmp_path)
+    result = case_result(history, judgement, duration=1.0, history_file=kept)
+    facts = RunFacts(profile=history.profile, bounds=Bounds(), versions={"suite": __version__})
+    made = report([result], facts)
+    assert made.concessions
+    assert files.verify(made, tmp_path) == []
+    first = made.concessions[0]
+    hidden = made.model_copy(update={"concessions": made.concessions[1:]})
+    assert files.verify(hidden, tmp_path) == [
+        f"concessions lacks the {first.kind.noun} {first.what}, with which case {result.id} was judged"
+    ]
+    more = Concession(kind=ConcessionKind.MASK, what="metadata.labels.*", reason="mine")
+    added = made.model_copy(update={"concessions": [*made.concessions, more]})
+    assert "lists the mask metadata.labels.*" in files.verify(added, tmp_path)[0]
+
+
+def test_histories_of_two_profiles_are_not_of_one_run(tmp_path: Path) -> None:
+    results = []
+    for name, title in (("a", ""), ("b", "another")):
+        history, judgement = sample.good()
+        profile = {**history.header.profile}
+        profile["identity"] = {**profile["identity"], "title": title}
+        header = dataclasses.replace(history.header, case=name, profile=profile)
+        path = collect.history_path(tmp_path, name, "sample")
+        store.write(path, History([header, *history.records[1:]]))
+        kept = history_file(path, results=tmp_path)
+        result = case_result(history, judgement, duration=1.0, history_file=kept)
+        results.append(result.model_copy(update={"id": name}))
+    facts = RunFacts(profile=history.profile, bounds=Bounds(), versions={"suite": __version__})
+    problems = files.verify(report(results, facts), tmp_path)
+    assert problems == ["cases a and b were judged with different profiles"]
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ KNOWN = case(Verdict.VIOLATES, findings=[finding(known="https://example.org/1")]
         ([KNOWN], False, Summary.PARTIAL),
         ([case(), case(None, not_run=NotRun.DESELECTED)], False, Summary.PARTIAL),
         ([case(), case(None, not_run=NotRun.UNSUPPORTED, required=False)], False, Summary.CONFORMS),
+        ([case(), case(None, not_run=NotRun.UNSUPPORTED)], False, Summary.PARTIAL),
         ([case(), case(Verdict.UNKNOWN)], True, Summary.UNKNOWN),
         ([case(Verdict.UNKNOWN), case(Verdict.VIOLATES)], False, Summary.VIOLATES),
         ([case(unexpected_passes=["l"])], False, Summary.UNKNOWN),
@@ -94,6 +95,16 @@ def test_the_counts_add_up() -> None:
     assert counts.cases == 6
     assert (counts.conforms, counts.violates, counts.unknown) == (2, 1, 1)
     assert (counts.known_failures, counts.not_run, counts.unexpected_passes) == (1, 1, 1)
+    assert (counts.unsupported, counts.lacking) == (1, 1)
+
+
+def test_what_is_not_required_is_unsupported_and_not_lacking() -> None:
+    cases = [
+        case(None, not_run=NotRun.UNSUPPORTED, required=False),
+        case(None, not_run=NotRun.DESELECTED),
+    ]
+    counts = statistics(cases)
+    assert (counts.not_run, counts.unsupported, counts.lacking) == (2, 1, 1)
 
 
 def test_brackets_in_case_ids_are_letters_and_only_the_star_is_wild() -> None:

@@ -110,6 +110,27 @@ def test_a_feature_of_which_only_a_part_ran_is_partial_in_its_row() -> None:
     assert next(row for row in rows if row.startswith("add")).endswith("partial")
 
 
+def test_a_row_whose_required_cases_are_not_supported_is_partial() -> None:
+    left_out = case(None, id="add-b", not_run=NotRun.UNSUPPORTED)
+    rows = verdict_table([case(id="add-a"), left_out]).splitlines()
+    assert next(row for row in rows if row.startswith("add")).endswith("partial")
+    excused = left_out.model_copy(update={"required": False})
+    rows = verdict_table([case(id="add-a"), excused]).splitlines()
+    assert next(row for row in rows if row.startswith("add")).endswith("conforms")
+
+
+def test_the_last_line_says_how_many_cases_the_profile_does_not_support() -> None:
+    lacking = [case(None, id=f"add-{n}", not_run=NotRun.UNSUPPORTED) for n in range(2)]
+    excused = [c.model_copy(update={"required": False}) for c in lacking]
+    facts = RunFacts(profile=PROFILE, bounds=Bounds())
+    assert conclusion(report([case(), *lacking], facts)) == (
+        "sample: partial (2 of 3 cases not supported by the profile, 2 of them required)"
+    )
+    assert conclusion(report([case(), *excused], facts)) == (
+        "sample conforms: 1 cases (2 of 3 cases not supported by the profile)"
+    )
+
+
 def test_after_a_good_run_the_next_line_checks_the_report() -> None:
     made = report([case()], RunFacts(profile=PROFILE, bounds=Bounds()))
     assert next_line(made, results="my results") == (

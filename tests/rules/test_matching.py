@@ -392,7 +392,8 @@ def test_undeclared_service_is_said() -> None:
 def test_declared_debug_service_may_select_nothing() -> None:
     profile = Profile.model_validate(
         {**a_profile().model_dump(), "services": [
-            {"use": "component", "name": "{component}"}, {"use": "debug", "name": "{component}-d*"},
+            {"use": "component", "name": "{component}"},
+            {"use": "debug", "name": "{component}-d*", "reason": "r"},
         ]}
     )  # fmt: skip
     objects = settled(SINGLE, profile)

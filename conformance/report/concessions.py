@@ -1,0 +1,102 @@
+"""Concessions: everything in a profile by which less is judged, or more allowed, than without it.
+
+A generous profile can make a bad operator pass, so what was conceded stands beside the verdict.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from conformance.model.profile import (
+    Feature,
+    LabelNames,
+    Profile,
+    Promise,
+    ServiceClass,
+    StatusNames,
+)
+from conformance.report.model import Concession, ConcessionKind, ConformanceReport
+
+
+def concessions(profile: Profile) -> list[Concession]:
+    """Every concession of the profile, in the order of their kinds."""
+    return list(_all(profile))
+
+
+def _all(profile: Profile) -> Iterator[Concession]:
+    kind = ConcessionKind
+    for keeper in profile.keepers:
+        yield _one(kind.KEEPER, f"{keeper.kind} {keeper.name}", keeper.reason)
+    for mask in profile.masks:
+        where = "" if mask.kind == "*" else f"{mask.kind} "
+        yield _one(kind.MASK, f"{where}{mask.path}", mask.reason)
+    for field in profile.fidelity_exceptions:
+        shape = "" if field.shape == "both" else f" ({field.shape})"
+        yield _one(kind.FIDELITY_EXCEPTION, f"{field.field}{shape}", field.reason)
+    for rule in profile.services:
+        if rule.use is not ServiceClass.COMPONENT:
+            labels = [f"{name}={value}" for name, value in sorted(rule.labels.items())]
+            what = " ".join([rule.use, *filter(None, [rule.name]), *labels])
+            yield _one(kind.SERVICE_RULE, what, rule.reason)
+    for rollout in profile.rollouts:
+        what = f"{'.'.join(rollout.path)} is {' or '.join(rollout.values)}"
+        yield _one(kind.ROLLOUT, f"{what}, for {rollout.bound:g} s")
+    for word in profile.refusal_words:
+        yield _one(kind.REFUSAL_WORD, word)
+    for prefix in profile.labels.reserved:
+        if prefix not in LabelNames().reserved:
+            yield _one(kind.RESERVED_LABEL, prefix)
+    yield from _status(profile)
+    for name, promise in profile.promises:
+        if promise is Promise.EITHER:
+            yield _one(kind.EITHER_PROMISE, name)
+    for feature in Feature:
+        if not profile.supports(feature):
+            yield _one(kind.UNDECLARED_FEATURE, feature, profile.excuse(feature))
+    for failure in profile.known_failures:
+        sometimes = ", sometimes" if failure.sometimes else ""
+        what = f"{failure.checker} of {failure.subject} in {failure.case}{sometimes}"
+        yield _one(kind.KNOWN_FAILURE, what, failure.link)
+
+
+def _status(profile: Profile) -> Iterator[Concession]:
+    default, own = StatusNames(), profile.status
+    if own.ready_condition != default.ready_condition:
+        what = f"condition {own.ready_condition} is read for {default.ready_condition}"
+        yield _one(ConcessionKind.STATUS, what)
+    for name in default.service_maps:
+        if name not in own.service_maps:
+            yield _one(ConcessionKind.STATUS, f"status.{name} is not read", own.reason)
+
+
+def _one(kind: ConcessionKind, what: str, reason: str = "") -> Concession:
+    return Concession(kind=kind, what=what, reason=reason)
+
+
+def counted(found: Iterable[Concession]) -> str:
+    """How many of each kind: `3 keepers, 1 mask`; empty if there is none."""
+    counts = Counter(one.kind for one in found)
+    return ", ".join(
+        f"{counts[kind]} {kind.noun}{'s' if counts[kind] > 1 else ''}"
+        for kind in ConcessionKind
+        if counts[kind]
+    )
+
+
+def line(report: ConformanceReport) -> str:
+    """What the profile concedes, in one line; empty for a report that knows nothing of its profile."""
+    if not report.profile_sha256 and not report.concessions:
+        return ""
+    digest = f" (sha256 {report.profile_sha256[:12]}…)" if report.profile_sha256 else ""
+    return f"the profile{digest} concedes: {counted(report.concessions) or 'nothing'}"
+
+
+def environment(report: ConformanceReport) -> dict[str, str]:
+    """All of them by kind, for tools that show pairs: `concessions.keeper` → `Secret x (reason)`."""
+    found = {"profile.sha256": report.profile_sha256} if report.profile_sha256 else {}
+    for kind in ConcessionKind:
+        own = [str(one) for one in report.concessions if one.kind is kind]
+        if own:
+            found[f"concessions.{kind}"] = "; ".join(own)
+    return found
