@@ -16,6 +16,7 @@ from conformance.plugin.run_options import RunOptions
 OPERATOR_ARGUMENT = "operator_name"
 _SHORT_PER_LONG = 3
 _ENOUGH_WORKERS = 4
+_DISRUPTIVE_A_ROUND = 2
 
 
 def parametrize(metafunc: pytest.Metafunc, options: RunOptions) -> None:
@@ -36,7 +37,8 @@ def order(items: list[pytest.Item], options: RunOptions, *, workers: int = 1) ->
     nobody waits for them at the end, but among others: many graphs at once would starve each other.
 
     Where the disruptive cases need not wait for the shared control plane to end, and one worker of
-    several is theirs, they start a round early: one after the other they take longer than the rest.
+    several is theirs, they start some rounds early: one after the other they take longer than the
+    rest.
     """
     cases = [(item, mark) for item in items if (mark := mark_of(item)) is not None]
     ordered = [item for item in items if mark_of(item) is None]
@@ -53,8 +55,10 @@ def order(items: list[pytest.Item], options: RunOptions, *, workers: int = 1) ->
             or loaded.profile.process.fixed_ports
             or workers < _ENOUGH_WORKERS
         )
-        last = len(shared) if alone else max(0, len(shared) - workers)
         disruptive = [item for item, mark in own if mark.disruptive]
+        # Each takes about half a round, and their plane one more to open.
+        rounds = 0 if alone else 1 + len(disruptive) // _DISRUPTIVE_A_ROUND
+        last = max(0, len(shared) - workers * rounds)
         ordered += [*shared[:last], *disruptive, *shared[last:]]
     items[:] = ordered
 

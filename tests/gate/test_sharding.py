@@ -55,7 +55,8 @@ def test_shipped_cases_are_spread_evenly_enough(shipped: dict[str, bool], count:
     assert max(sizes.values()) <= 1.6 * len(shipped) / count
     disruptive = [case for case, stops in shipped.items() if stops]
     together = max(Counter(owner(case, count) for case in disruptive).values())
-    assert together <= ceil(len(disruptive) / count) + (count < 3)
+    # One more than their share: a new case must not need another salt, which would move all others.
+    assert together <= ceil(len(disruptive) / count) + 1
 
 
 @pytest.mark.parametrize(
