@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.model.runs import RunCase
 from tests.gate.support import CI, checkout, environment, executable, fake_python, run
 
 
@@ -208,7 +209,7 @@ def test_the_summary_of_a_run_that_failed(tmp_path: Path) -> None:
     shown = run(place / "ci" / "summary.sh", cwd=work, env={**env, **files_of_github(tmp_path)})
     assert (shown.returncode, shown.stdout) == (0, "")
     text = (tmp_path / "summary.md").read_text()
-    assert "**reference: violates (1 violate, of 8 cases)**" in text
+    assert f"**reference: violates (1 violate, of {8 + len(RunCase)} cases)**" in text
     assert "- **violates** mine/bad: Deployment agg-worker still exists" in text
     assert (tmp_path / "output").read_text().splitlines() == [
         "verdict=violates", "report=results/report.json",

@@ -9,10 +9,15 @@ import pytest
 from conformance.history.records import Event, EventType, Gap, Header, Write
 from conformance.model.errors import InfraError
 from conformance.model.labels import OWNED
-from conformance.record import Tail
+from conformance.record import Tail, elsewhere
 from tests.record.support import Writer, an_object, until
 
 ADDED, MODIFIED, DELETED = EventType.ADDED, EventType.MODIFIED, EventType.DELETED
+
+
+@pytest.fixture(autouse=True)
+def _looks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elsewhere, "_LOOK_SECONDS", -1.0)
 
 
 @pytest.fixture
