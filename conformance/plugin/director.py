@@ -50,6 +50,8 @@ class Director:
         self._open: OpenPlane | None = None
         self._thread: threading.Thread | None = None
         self.error: BaseException | None = None
+        self.failed = False
+        """Set once a case has failed: planes then keep what explains it, before they are closed."""
         self.descriptions: dict[str, dict[str, Any]] = {}
         """Of each operator whose plane was opened: what `OpenPlane.describe` says."""
         self.ended: set[str] = set()
@@ -147,6 +149,8 @@ class Director:
                     self.ended.add(self._begun)
                     plane.judge_end()
             finally:
+                if self.failed:
+                    plane.keep_evidence()
                 plane.close()
 
 

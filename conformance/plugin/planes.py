@@ -133,6 +133,13 @@ class OpenPlane:
         if self.judges_end:
             judge_run(self._session(control=None), started_at=self._opened_at)
 
+    def keep_evidence(self) -> None:
+        """What goes with a plane and may explain a failure, into its logs: of a kind cluster all that
+        kind can export. Best effort: the failure itself is on record already."""
+        if isinstance(self._plane, KindPlane):
+            with contextlib.suppress(InfraError, OSError):
+                self._plane.export_logs(self._options.results / "logs" / self.name)
+
     def close(self) -> None:
         """End the operator, the recorder and the control plane."""
         self._closing.set()

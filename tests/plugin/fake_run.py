@@ -72,6 +72,9 @@ class FakePlane:
     def describe(self) -> dict[str, Any]:
         return {}
 
+    def keep_evidence(self) -> None:
+        tell(self.options.results, f"evidence {self.name}")
+
     def close(self) -> None:
         tell(self.options.results, f"close {self.name}")
 

@@ -135,6 +135,7 @@ def test_a_violation_is_exit_1_and_its_first_line_names_objects_and_creator(
     result = fake_run(pytester, "--operator=reference")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     lines = result.outlines
+    assert log(pytester)[-2:] == ["evidence reference-shared", "close reference-shared"]
     first = next(n for n, line in enumerate(lines) if line.startswith("____")) + 1
     assert lines[first].startswith("Deployment agg-worker still exists")
     assert "created by the operator" in lines[first]
@@ -263,7 +264,9 @@ def test_dies(trial):
     case = cases_of(report(pytester))["mine/dies"]
     assert case["verdict"] == "unknown"
     assert "its worker process died" in str(case["error"])
-    assert log(pytester)[-2:] == ["judge reference-shared", "close reference-shared"]
+    assert log(pytester)[-3:] == [
+        "judge reference-shared", "evidence reference-shared", "close reference-shared",
+    ]  # fmt: skip
 
 
 def test_a_fixture_that_is_no_case_is_told_in_a_sentence(pytester: pytest.Pytester) -> None:
