@@ -7,6 +7,7 @@ DIR/ended/<namespace>.jsonl    empty while a case runs, and for good if it did n
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +61,7 @@ def conformed(directory: Path, history: History, *, others: Iterable[str]) -> No
             if obj.namespace in ("", history.namespace)
         ]
     path = _note(directory, history.namespace)
-    part = path.with_suffix(".part")
+    part = path.with_suffix(f".{os.getpid()}.part")
     lines = [json.dumps(to_json(record), separators=(",", ":")) + "\n" for record in records]
     part.write_text("".join(lines) or "\n", encoding="utf-8")
     part.replace(path)
