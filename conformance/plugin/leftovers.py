@@ -63,7 +63,7 @@ def _nothing_stands(session: Session) -> None:
     """No case conformed, so none left a graph that could be looked at again."""
     result = CaseResult(
         id=RunCase.REST, feature=FEATURE, title=RunCase.REST.sentence, operator=session.operator,
-        not_run=NotRun.UNSUPPORTED, reason="no case came to an end at rest", required=False,
+        not_run=NotRun.MOOT, reason="no case came to an end at rest", required=False,
     )  # fmt: skip
     write_case(session.results, result)
 

@@ -210,7 +210,7 @@ def conclusion(report: ConformanceReport) -> str:
             case.not_run is NotRun.UNSUPPORTED and case.required for case in report.cases
         )
         reasons.append(unsupported + (f", {required} of them required" if required else ""))
-    deselected = counts.not_run - counts.unsupported
+    deselected = sum(case.not_run is NotRun.DESELECTED for case in report.cases)
     if deselected:
         reasons.append(f"{deselected} required but {NotRun.DESELECTED}")
     return f"{name}: {report.verdict} ({'; '.join(reasons) or 'nothing was judged'})"
