@@ -18,8 +18,10 @@ STAMP := $(VENV)/.installed
 
 .PHONY: conformance test lint unit mutants in-kind programs lock clean
 
+# The plugin of the extra `kind` is loaded by every worker, needed or not.
 conformance: $(STAMP) programs
 	$(BIN)/python -m pytest cases -n $(WORKERS) $(addprefix --operator=,$(OPERATOR)) \
+	  $(if $(filter kind,$(CLUSTER)),,-p no:pytest-kind-ng) \
 	  --cluster=$(CLUSTER) --results=$(RESULTS) --alluredir=$(RESULTS)/allure-results \
 	  --junit-xml=$(RESULTS)/junit.xml $(ARGS)
 

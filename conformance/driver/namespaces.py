@@ -39,4 +39,5 @@ def open_namespace(api: Api, name: str, *, bounds: Bounds, run: str = "") -> Non
                 f"namespace {name} got no default ServiceAccount within {bounds.request:.0f} s; "
                 "kube-controller-manager may be down"
             )
-        time.sleep(0.02)
+        # Many namespaces are opened at once, and it takes some tenths of a second.
+        time.sleep(0.1)
