@@ -24,7 +24,7 @@ OFFLINE = "kindest/node:offline"
 SEED = [
     "test_add_multinode.py::test_worker_becomes_an_lws[reference-merge-patch-v1beta1]",
     "test_remove_multinode.py::test_worker_becomes_a_deployment[reference-merge-patch-v1beta1]",
-    "test_node_count.py::test_groups_follow[reference-2-3]",
+    "test_node_count.py::test_groups_follow[reference-2-to-3]",
 ]
 """The three transitions of topology, each in its plainest form."""
 
