@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from conformance.model.verdict import Verdict
 from conformance.report.model import CaseResult, ConformanceReport
 
 
@@ -12,7 +13,8 @@ def differences(one: ConformanceReport, other: ConformanceReport) -> list[str]:
 
     Compared are what was judged and how: each case's verdict and outcome, the outcome of each step,
     which checkers found something, the verdict of the whole, and what the profiles concede. Not
-    compared are times, texts of findings (they hold times), versions, and histories.
+    compared are times, texts of findings (they hold times), what is merely reported, versions, and
+    histories.
     """
     found = []
     if one.verdict is not other.verdict:
@@ -58,7 +60,12 @@ def _told(case: CaseResult) -> dict[str, str]:
         "its steps ended as": ", ".join(f"{step.name} {step.outcome}" for step in case.steps),
         "its findings are of": ", ".join(
             sorted(
-                {f"{f.checker} ({f.verdict}{', known' if f.known else ''})" for f in case.findings}
+                {
+                    f"{f.checker} ({f.verdict}{', known' if f.known else ''})"
+                    for f in case.findings
+                    # What is merely reported depends on how two programs were in step.
+                    if f.verdict is not Verdict.CONFORMS
+                }
             )
         ),
         "known failures that did not show are": ", ".join(case.unexpected_passes),
