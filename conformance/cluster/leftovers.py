@@ -32,9 +32,9 @@ def _kind(*, kept: bool, dry_run: bool) -> int:
         return 0
     docker = kind.Docker(Path(program))
     docker.check()
-    wanted = [row for row in kind.leftovers(docker) if kept or not row.kept]
-    spared = [row for row in kind.leftovers(docker) if row.kept and not kept]
-    for row in spared:
+    found = kind.leftovers(docker)
+    wanted = [row for row in found if kept or not row.kept]
+    for row in (row for row in found if row not in wanted):
         print(f"left alone: {row.describe()}; --all takes it")
     if not wanted:
         print("nothing is left of killed runs")
