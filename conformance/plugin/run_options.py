@@ -51,24 +51,24 @@ _GIVEN = {
     "fault": "dgd_faults",
     "cluster": "dgd_cluster",
     "kube-context": "dgd_context",
+    "i-own-this-cluster": "dgd_own",
+    "install-operator": "dgd_install",
     "kubernetes-version": "dgd_kubernetes",
     "hold": "dgd_hold",
     "timeout-factor": "dgd_factor",
     "shard": "dgd_shard",
-}
-_SWITCHES = {
-    "i-own-this-cluster": "dgd_own",
-    "install-operator": "dgd_install",
 }
 
 
 def given(config: pytest.Config) -> dict[str, str]:
     """The options that were given and differ from the default, as they stand in a report: name →
     value, several joined by a comma, empty for a switch."""
-    found = {name: "" for name, dest in _SWITCHES.items() if config.getoption(dest)}
+    found = {}
     for name, dest in _GIVEN.items():
         value = config.getoption(dest)
-        if value and value != _DEFAULTS.get(name):
+        if value is True:
+            found[name] = ""
+        elif value and value != _DEFAULTS.get(name):
             found[name] = ",".join(value) if isinstance(value, list) else str(value)
     return found
 
