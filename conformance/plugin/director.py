@@ -88,6 +88,13 @@ class Director:
                 left.discard(nodeid)
         self._advance()
 
+    def look(self) -> None:
+        """After a case that failed: if the shared plane itself has died, the run is over, since every
+        further case would only wait for it in vain. `error` says so then."""
+        dead = self._open.failure() if self._open is not None else None
+        if dead and self.error is None:
+            self.error = InfraError(dead)
+
     def close(self, *, judge: bool) -> None:
         """Close whatever is open; `judge` False where the run was broken off."""
         self._join()

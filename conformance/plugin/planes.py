@@ -121,6 +121,10 @@ class OpenPlane:
             self.close()
             raise
 
+    def failure(self) -> str | None:
+        """One sentence if a part of the control plane was seen to have died, else None."""
+        return self._plane.failure() if self._plane is not None else None
+
     @property
     def judges_end(self) -> bool:
         """True if the end of a run is judged here. Elsewhere the operator works for others, too, and

@@ -223,7 +223,9 @@ class _Counting:
         director = self._config.stash.get(_DIRECTOR, None)
         if director is None:
             return
-        director.failed |= report.failed
+        if report.failed:
+            director.failed = True
+            director.look()
         # pytest-xdist reports a case whose worker died as "???", and nothing more of it.
         if report.when not in ("setup", "call"):
             director.finished(report.nodeid)

@@ -49,6 +49,7 @@ class Fault(StrEnum):
     LOOKALIKES_DELETED_ON_REMOVE = "lookalikes-deleted-on-remove"
     DEPLOYMENT_BACK_AT_RESTART = "deployment-back-at-restart"
     DEPLOYMENT_BACK_LATER = "deployment-back-later"
+    DELETION_MISSED_WHILE_DOWN = "deletion-missed-while-down"
     CHILD_LEFT_AFTER_TOGGLE = "child-left-after-toggle"
     REFUSED_CHANGE_DONE_LATER = "refused-change-done-later"
 
@@ -238,6 +239,12 @@ _TABLE = (
         "Seconds after a changed multinode component came to rest, its Deployment comes back.",
         "coexistence",
         "test_node_count.py::test_groups_follow",
+    ),
+    FaultInfo(
+        Fault.DELETION_MISSED_WHILE_DOWN,
+        "A graph that was deleted while the operator was down is never finalised.",
+        "deletion",
+        "test_restart.py::test_deleted_while_it_was_down",
     ),
     FaultInfo(
         Fault.CHILD_LEFT_AFTER_TOGGLE,

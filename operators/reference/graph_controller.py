@@ -70,6 +70,7 @@ class GraphController:
         self._lock = threading.Lock()
         self._refused: dict[Key, Object] = {}
         self._doors: set[tuple[str, int]] = set()
+        self._seen: set[str] = set()
 
     def act_on_refused(self, graph: Object) -> None:
         """Faults of refusals: what the webhook has just refused is carried out, now or later."""
@@ -82,8 +83,11 @@ class GraphController:
         if graph is None:
             return
         if is_terminating(graph):
-            self._finalize(graph)
+            missed = self._faults.on(Fault.DELETION_MISSED_WHILE_DOWN)
+            if not missed or uid_of(graph) in self._seen:
+                self._finalize(graph)
             return
+        self._seen.add(uid_of(graph))
         graph = self._cluster.add_finalizer(GRAPH, graph)
         with self._lock:
             refused = self._refused.get(key)

@@ -2,8 +2,8 @@
 
 Planes only write into RESULTS/told.log that they are opened, judged and closed; a case's `trial` holds
 a history by hand, good or bad, which is then really judged and reported. Environment: FAKE_SHUT names
-operators (comma-separated) whose plane cannot be opened; FAKE_LOST_END loses the judgement of the
-run's end without a word.
+operators (comma-separated) whose plane cannot be opened; FAKE_DEAD is what an open plane has died
+of; FAKE_LOST_END loses the judgement of the run's end without a word.
 """
 
 from __future__ import annotations
@@ -61,6 +61,9 @@ class FakePlane:
             raise InfraError(f"etcd of {self.name} ended with code 1; its log is empty")
         time.sleep(0.05)
         tell(self.options.results, f"open {self.name}")
+
+    def failure(self) -> str | None:
+        return os.environ.get("FAKE_DEAD")
 
     judges_end = True
 

@@ -24,6 +24,7 @@ class Planes:
         self.said: list[str] = []
         self.shut: dict[str, BaseException] = {}
         self.judging_fails = False
+        self.dead: str | None = None
         self.may_open = threading.Event()
         self.may_open.set()
 
@@ -42,6 +43,9 @@ class Planes:
 
         def describe(self) -> dict[str, Any]:
             return {"kubeconfig": self.name}
+
+        def failure(self) -> str | None:
+            return self.planes.dead
 
         judges_end = True
 
@@ -215,6 +219,24 @@ def test_a_plane_is_closed_even_if_it_cannot_be_judged(planes: Planes, options: 
         run.close(judge=True)
     assert planes.said == ["open one-shared", "close one-shared"]
     assert run.ended == {"one"}
+
+
+def test_a_plane_that_died_is_told_once_it_is_looked_at(
+    planes: Planes, options: RunOptions
+) -> None:
+    run = Director(options)
+    run.look()
+    run.start()
+    run.expect_cases({"a": ("one", False), "b": ("one", False)})
+    run.wait_open()
+    run.look()
+    assert run.error is None
+    planes.dead = "etcd of the embedded control plane ended with code 1"
+    run.look()
+    with pytest.raises(InfraError, match="etcd of the embedded control plane ended with code 1"):
+        run.wait_open()
+    run.close(judge=False)
+    assert planes.said == ["open one-shared", "close one-shared"]
 
 
 def test_closing_twice_closes_once(planes: Planes, options: RunOptions) -> None:

@@ -233,6 +233,30 @@ def test_a_plane_that_cannot_be_opened_ends_the_run_in_one_sentence(
     assert report(pytester)["verdict"] == "unknown"
 
 
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
+@pytest.mark.parametrize("seen", [True, False], ids=["a case failed", "every case conforms"])
+def test_a_plane_that_dies_ends_the_run_at_the_first_case_that_shows_it(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...], seen: bool
+) -> None:
+    good = BAD.replace("bad", "good")
+    first = BAD if seen else good.replace("test_good", "test_a")
+    more = (good.replace("test_good", f"test_{name}") for name in "cdefgh")
+    pytester.makepyfile(test_mine=first + "".join(more))
+    cause = "etcd of the embedded control plane ended with code 1; its log is empty"
+    monkeypatch.setenv("FAKE_DEAD", cause)
+    result = fake_run(pytester, "--operator=reference", *workers)
+    if not seen:
+        assert result.ret == 0, result.outlines
+        return
+    assert result.ret == 3
+    text = result.stdout.str() + result.stderr.str()
+    assert f"left no result, since the run was broken off: {cause}" in text
+    assert "INTERNALERROR" not in text
+    assert "judge reference-shared" not in log(pytester)
+    assert "close reference-shared" in log(pytester)
+    assert report(pytester)["verdict"] != "conforms"
+
+
 def test_a_second_operator_without_a_plane_ends_the_run_with_the_first_ones_report(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -381,6 +381,21 @@ def test_deployment_comes_back_some_time_after_a_change(
     assert api.names(LWS) == ["g-worker-0"]
 
 
+@pytest.mark.parametrize("down", [True, False], ids=["while it was down", "while it ran"])
+def test_only_a_deletion_while_it_was_down_is_missed(
+    api: FakeApi, start: Start, down: bool
+) -> None:
+    operator = deploy(api, start, Fault.DELETION_MISSED_WHILE_DOWN)
+    operator.settle()
+    if down:
+        operator.stop()
+    api.remove(GRAPH, "g")
+    if down:
+        operator = start(Fault.DELETION_MISSED_WHILE_DOWN)
+    operator.settle()
+    assert (api.names(GRAPH) == ["g"]) == down
+
+
 @pytest.mark.parametrize("toggled", [True, False], ids=["toggled", "as it was made"])
 def test_service_of_what_was_toggled_stays_after_deletion(
     api: FakeApi, start: Start, toggled: bool
