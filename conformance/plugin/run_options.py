@@ -34,11 +34,7 @@ class RunOptions:
         return next(loaded for loaded in self.operators if loaded.name == name)
 
 
-_OWN = {
-    "--kube-context": "dgd_context",
-    "--i-own-this-cluster": "dgd_own",
-    "--install-operator": "dgd_install",
-}
+_OWN = ("kube-context", "i-own-this-cluster", "install-operator")
 _DEFAULTS = {
     "cluster": ClusterKind.AUTO.value,
     "timeout-factor": 1.0,
@@ -119,9 +115,9 @@ def _request(config: pytest.Config, kind: ClusterKind) -> ClusterRequest:
     """The options of that kind of cluster. pytest-kind owns some of them, and need not be there."""
     get = config.getoption
     if kind is not ClusterKind.KUBECONFIG:
-        for option, dest in _OWN.items():
-            if get(dest):
-                raise UsageError(f"{option} is for --cluster=kubeconfig, found --cluster={kind}")
+        for option in _OWN:
+            if get(_GIVEN[option]):
+                raise UsageError(f"--{option} is for --cluster=kubeconfig, found --cluster={kind}")
     if kind is ClusterKind.KIND:
         return ClusterRequest(
             kind=kind,
