@@ -36,6 +36,7 @@ from conformance.plugin.run_options import RunOptions
 from conformance.record.process import RecorderProcess
 from conformance.record.tail import Tail
 from conformance.rules.base import Sight, Wanted
+from conformance.rules.managers import operators_managers
 from conformance.rules.match import mismatches
 
 OPERATOR_EVENTS = "_operator.jsonl"
@@ -64,6 +65,7 @@ class OpenPlane:
         self._plane: EmbeddedPlane | KindPlane | OwnClusterPlane | None = None
         self._recorder: RecorderProcess | None = None
         self._operator: InstalledOperator | None = None
+        self._managers: set[str] = set()
         self._opened_at = 0.0
         self._lock = threading.Lock()
         self._exited = threading.Event()
@@ -86,7 +88,10 @@ class OpenPlane:
             operator_events=self.directory / OPERATOR_EVENTS,
             operator_log=self._operator.log_path,
             versions=self._plane.versions,
-            users={**self._plane.users, **dict.fromkeys(self._operator.users, Layer.OPERATOR)},
+            users={
+                **self._plane.users,
+                **dict.fromkeys((*self._operator.users, *self._managers), Layer.OPERATOR),
+            },
             control=control,
             audited=self._plane.audit_log is not None,
             delete_namespaces=not self._plane.throw_away,
@@ -225,6 +230,9 @@ class OpenPlane:
                 if not mismatches(Sight(state=tail.state(), wanted=wanted)):
                     break
                 time.sleep(bounds.poll)
+            if self._plane.audit_log is None:
+                made = tail.state()
+                self._managers = operators_managers(made, known=self._plane.users)
             api.request("DELETE", path_of(GRAPH_KIND, version, namespace, graph.name))
             if not self._plane.throw_away:
                 api.request("DELETE", f"/api/v1/namespaces/{namespace}")

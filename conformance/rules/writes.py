@@ -2,7 +2,7 @@
 
 Authors are found by joining recorded changes with the audit log, by verb, resource, namespace, name
 and time; what fits more than one author is an unknown writer, never the nearest. Without an audit
-log, managedFields name the writer.
+log, field managers name the writer (managers.py).
 
 A counted write is a create, a delete, or a change of spec, labels, annotations, owners or
 finalizers by the operator. `WriteLog` grows record by record, so the driver can ask it ten times a
@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from conformance.history.history import History
@@ -24,6 +22,7 @@ from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import PLATFORM_KINDS, POD_GROUP, WORKLOADS, Layer
 from conformance.model.state import Obj
 from conformance.rules.changes import EVIDENCE_KINDS, Act, Change, Part, change_of
+from conformance.rules.managers import layer_of_manager, managers_of
 
 # Kinds whose spec and labels no platform controller ever changes (it writes their status, and the
 # Deployment controller its own annotations): a platform request near such a change did not make it.
@@ -35,8 +34,6 @@ _DEPLOYMENT_CONTROLLER_PREFIX = "deployment.kubernetes.io/"
 # A watch event follows the API's answer; the recorder may see it this much earlier or later (s).
 JOIN_WINDOW = 1.5
 _BELOW = frozenset({Layer.PLATFORM, Layer.LWS_CONTROLLER})
-# Default field managers (the first word of the user agent) of the platform's own programs.
-_PLATFORM_MANAGERS = frozenset({"kube-controller-manager", "kube-scheduler", "kubelet", "kwok"})
 # Events of one history may be this much out of order in time (s); a look back stops beyond it.
 _SLACK = 5.0
 
@@ -182,13 +179,14 @@ class WriteLog:
         if _deployment_controllers(change):
             return {Layer.PLATFORM}
         if not self._header.audited:
-            return {self._manager_layer(manager) for manager in _managers(change)}
+            header = self._header
+            return {layer_of_manager(header, name, change.obj) for name in managers_of(change)}
         found = self._candidates(change)
         if change.act is Act.CHANGED and change.obj.kind in _SPEC_BY_OTHERS:
             found = [w for w in found if w.subresource == "scale" or not self._excluded(w, change)]
         layers = {layer_for(self._header, write.user) for write in found}
         if len(layers) > 1:
-            managers = _managers(change)
+            managers = managers_of(change)
             narrowed = [w for w in found if w.agent.partition("/")[0] in managers]
             layers = {layer_for(self._header, w.user) for w in narrowed} or layers
         return layers
@@ -196,11 +194,6 @@ class WriteLog:
     def _excluded(self, write: Write, change: Change) -> bool:
         by_others = Part.SPEC in change.parts or Part.LABELS in change.parts
         return by_others and layer_for(self._header, write.user) in _BELOW
-
-    def _manager_layer(self, manager: str) -> Layer:
-        if manager in _PLATFORM_MANAGERS:
-            return Layer.PLATFORM
-        return layer_for(self._header, manager)
 
     def _candidates(self, change: Change) -> list[Write]:
         obj = change.obj
@@ -239,7 +232,7 @@ _VERBS = {
 
 
 def layer_for(header: Header, user: str) -> Layer:
-    """Whose code a user name of the audit log, or a field manager, stands for."""
+    """Whose code a user name of the audit log stands for."""
     named = header.users.get(user)
     if named is not None:
         return Layer(named)
@@ -269,26 +262,6 @@ def _deployment_controllers(change: Change) -> bool:
     old, new = change.before.annotations, change.obj.annotations
     keys = [key for key in old.keys() | new.keys() if old.get(key) != new.get(key)]
     return all(key.startswith(_DEPLOYMENT_CONTROLLER_PREFIX) for key in keys)
-
-
-def _managers(change: Change) -> set[str]:
-    """Field managers whose entry (not of a subresource) is new or moved with this change."""
-    known = [_entry(e) for e in (_managed(change.before) if change.before else ())]
-    return {
-        str(entry.get("manager", ""))
-        for entry in _managed(change.obj)
-        if not entry.get("subresource") and _entry(entry) not in known
-    }
-
-
-def _managed(obj: Obj) -> Iterable[Mapping[str, Any]]:
-    entries: Iterable[Mapping[str, Any]] = obj.at("metadata", "managedFields") or ()
-    return entries
-
-
-def _entry(entry: Mapping[str, Any]) -> tuple[Any, ...]:
-    keys = ("manager", "operation", "subresource", "time", "fieldsV1")
-    return tuple(entry.get(key) for key in keys)
 
 
 _LOGS: WeakKeyDictionary[History, WriteLog] = WeakKeyDictionary()
