@@ -91,8 +91,13 @@ class Director:
     def look(self) -> None:
         """After a case that failed: if the shared plane itself has died, the run is over, since every
         further case would only wait for it in vain. `error` says so then."""
-        dead = self._open.failure() if self._open is not None else None
-        if dead and self.error is None:
+        if self._open is None or self.error is not None:
+            return
+        try:
+            dead = self._open.failure()
+        except InfraError as error:  # nor can it be asked
+            dead = str(error)
+        if dead:
             self.error = InfraError(dead)
 
     def close(self, *, judge: bool) -> None:

@@ -24,7 +24,7 @@ class Planes:
         self.said: list[str] = []
         self.shut: dict[str, BaseException] = {}
         self.judging_fails = False
-        self.dead: str | None = None
+        self.dead: str | InfraError | None = None
         self.may_open = threading.Event()
         self.may_open.set()
 
@@ -45,6 +45,8 @@ class Planes:
             return {"kubeconfig": self.name}
 
         def failure(self) -> str | None:
+            if isinstance(self.planes.dead, InfraError):
+                raise self.planes.dead
             return self.planes.dead
 
         judges_end = True
@@ -221,8 +223,9 @@ def test_a_plane_is_closed_even_if_it_cannot_be_judged(planes: Planes, options: 
     assert run.ended == {"one"}
 
 
+@pytest.mark.parametrize("cannot_ask", [True, False], ids=["and cannot be asked", "and says so"])
 def test_a_plane_that_died_is_told_once_it_is_looked_at(
-    planes: Planes, options: RunOptions
+    planes: Planes, options: RunOptions, cannot_ask: bool
 ) -> None:
     run = Director(options)
     run.look()
@@ -231,7 +234,11 @@ def test_a_plane_that_died_is_told_once_it_is_looked_at(
     run.wait_open()
     run.look()
     assert run.error is None
-    planes.dead = "etcd of the embedded control plane ended with code 1"
+    planes.dead = InfraError("etcd of the embedded control plane ended with code 1")
+    if not cannot_ask:
+        planes.dead = str(planes.dead)
+    run.look()
+    planes.dead = "something else"
     run.look()
     with pytest.raises(InfraError, match="etcd of the embedded control plane ended with code 1"):
         run.wait_open()
