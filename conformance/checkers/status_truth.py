@@ -103,7 +103,8 @@ def _false_claim(
     objects = [obj for uid in row.objects[:1] if (obj := state.get(uid)) is not None]
     told = origin(history, state, objects)
     tail = f"; {call(objects[0])}{told.removeprefix('it')}" if objects else ""
-    when = f"{event.at - step.answered_at:.1f} s after {deed(step)}" if step else ""
+    # A busy suite may read the API's answer later than the recorder sees what follows from it.
+    when = f"{max(0.0, event.at - step.answered_at):.1f} s after {deed(step)}" if step else ""
     generation = claimed_generation(root, history)
     of = f" of generation {generation}" if generation else ""
     return Finding(

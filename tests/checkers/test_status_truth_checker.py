@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from conformance.checkers import status_truth
 from conformance.checkers.judge import judge
-from conformance.history.records import MomentEnd
+from conformance.history.history import History
+from conformance.history.records import MomentEnd, Step
 from conformance.model.graph import Graph
 from conformance.model.transition import add_multinode, remove_multinode, set_image
 from conformance.model.verdict import Finding, Verdict
@@ -63,7 +66,20 @@ def test_ready_while_both_exist_is_a_lie_though_it_ends_well() -> None:
     h.moment(MULTI)
     (finding,) = found(h)
     assert finding.verdict is Verdict.VIOLATES
-    assert "DGD agg was said to be Ready of generation 2" in finding.message
+    assert "DGD agg was said to be Ready of generation 2 0.5 s after multinode" in finding.message
+
+
+def test_an_answer_that_came_later_than_what_followed_makes_no_negative_time() -> None:
+    h = toggled()
+    h.become(settled(MULTI, generation=2) + left_over(), after=0.5)
+    h.become(settled(MULTI, generation=2), after=5)
+    h.moment(MULTI)
+    late = [
+        dataclasses.replace(r, answered_at=r.answered_at + 1.0) if isinstance(r, Step) else r
+        for r in h.records
+    ]
+    (finding,) = status_truth.check(History(late)).findings
+    assert "DGD agg was said to be Ready of generation 2 0.0 s after multinode" in finding.message
     assert "after multinode was added to service Worker" in finding.message
     both = (
         "Deployment agg-worker of service Worker still exists beside LeaderWorkerSet agg-worker-0"
