@@ -21,7 +21,7 @@ from conformance.checkers.words import by, listing, named, plural, seconds, subj
 from conformance.history.history import History
 from conformance.history.records import Foreign, Moment
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, Graph
-from conformance.model.kinds import PLATFORM_KINDS, Layer
+from conformance.model.kinds import PLATFORM_KINDS, Layer, ownerless
 from conformance.model.state import Obj
 from conformance.model.transition import ChangeKind
 from conformance.model.verdict import CheckerName, Finding, Verdict
@@ -36,11 +36,12 @@ _JUDGED = (Part.SPEC, Part.LABELS, Part.ANNOTATIONS, Part.OWNERS, Part.FINALIZER
 def check(history: History) -> CheckResult:
     """Judge every foreign object until the last moment, and every untouched graph at each one."""
     moments = history.moments
+    taken = list(_basics(history))
     if not history.foreign and not _siblings(history):
-        return CheckResult(checker=_NAME)
+        return CheckResult(checker=_NAME, findings=tuple(taken))
     if not moments:
         return CheckResult(checker=_NAME, findings=(_nothing(history),))
-    findings: list[Finding] = []
+    findings: list[Finding] = taken
     last = moments[-1]
     for foreign in history.foreign:
         findings += _foreign(history, foreign, last)
@@ -52,6 +53,17 @@ def check(history: History) -> CheckResult:
         findings += doubts(history, _NAME, last, within, claim="others' objects stayed untouched")
     looked_at = len(history.foreign) + len(_siblings(history))
     return CheckResult(checker=_NAME, findings=tuple(findings), looked_at=looked_at)
+
+
+def _basics(history: History) -> Iterator[Finding]:
+    """What Kubernetes puts into each namespace is not the operator's to delete; it comes back, and
+    whoever read it meanwhile failed."""
+    log, last = log_of(history), history.moments[-1].at if history.moments else 0.0
+    for change in log.changes(0.0, last):
+        obj = change.obj
+        basic = obj.kind in ("ConfigMap", "ServiceAccount") and ownerless(obj.kind, obj.name)
+        if basic and change.act is Act.DELETED and log.writer(change) is Layer.OPERATOR:
+            yield _touched(history, change, Layer.OPERATOR)
 
 
 def _nothing(history: History) -> Finding:
@@ -92,6 +104,26 @@ def _foreign(history: History, foreign: Foreign, last: Moment) -> Iterator[Findi
             continue
         yield _touched(history, change, writer)
     yield from _tried(history, life.first, foreign, last)
+    yield from _below(history, foreign, last)
+
+
+def _below(history: History, foreign: Foreign, last: Moment) -> Iterator[Finding]:
+    """What the operator did to objects below a foreign one: they are others', too, and nothing of the
+    operator's own has a place there."""
+    below, log = family_of(history).below(foreign.uid), log_of(history)
+    for change in log.changes(foreign.at, last.at):
+        if change.obj.uid not in below or not (change.act is Act.CREATED or _harms(change)):
+            continue
+        if log.writer(change) is Layer.OPERATOR:
+            yield Finding(
+                checker=_NAME,
+                verdict=Verdict.VIOLATES,
+                subject=subject(change.obj),
+                message=f"The operator wrote {change}, which is below {foreign.kind} {foreign.name} of "
+                "somebody else.",
+                first_at=change.at,
+                evidence={"change": str(change), "uid": change.obj.uid},
+            )
 
 
 def _tried(history: History, obj: Obj, foreign: Foreign, last: Moment) -> Iterator[Finding]:

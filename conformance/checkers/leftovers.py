@@ -119,6 +119,9 @@ class _Run:
             return self._finding(life, author, Verdict.VIOLATES)
         if author is Layer.SUITE or self._of_suite(life.uid):
             return None
+        if obj.namespace in self.owned and life.first.owners and not obj.owners:
+            # Nothing collects what has lost its owners, whoever made it.
+            return self._finding(life, author, Verdict.VIOLATES)
         if author is Layer.UNKNOWN and obj.kind not in PLATFORM_KINDS:
             return self._finding(life, author, Verdict.UNKNOWN)
         if obj.namespace in self.owned and (obj.kind in WORKLOADS or obj.kind in _RUNNING):

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
+from conformance.model.kinds import DEPLOYMENT
 from conformance.model.profile import Mask
 from conformance.model.state import Obj, State
 
@@ -30,7 +31,9 @@ def _always(_obj: Obj, _state: State) -> bool:
 
 
 def _empty_under_living(obj: Obj, state: State) -> bool:
-    return not obj.at("spec", "replicas", default=1) and _living_owner(obj, state)
+    owners = (state.get(str(owner.get("uid", ""))) for owner in obj.owners)
+    below = any(owner is not None and owner.kind == DEPLOYMENT for owner in owners)
+    return below and not obj.at("spec", "replicas", default=1)
 
 
 def _living_owner(obj: Obj, state: State) -> bool:
@@ -68,6 +71,7 @@ MASKS: tuple[Mask, ...] = (
     Mask(path="*lastTransitionTime", reason="time"),
     Mask(path="*lastUpdateTime", reason="time"),
     Mask(path="*lastProbeTime", reason="time"),
+    Mask(path="*lastHeartbeatTime", reason="time"),
     Mask(path="metadata.annotations.conformance.dgd.dev/*", reason="the suite's own notes"),
     Mask(path="metadata.annotations.deployment.kubernetes.io/*", reason="rollout history"),
     Mask(path="metadata.annotations.*last-applied*", reason="what the last writer wrote, and when"),
@@ -123,6 +127,17 @@ NAME_ENDS: tuple[NameEnd, ...] = (
         kind="*",
         end=re.compile(r"-(?=[0-9a-f]*[0-9])[0-9a-f]{8,10}$"),
         reason="hash of a component's spec, as operators with managed rollouts append it",
+    ),
+    NameEnd(
+        kind="*",
+        # Both a digit and a letter: no word, no number.
+        end=re.compile(r"-(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{5,40}(?=-|$)"),
+        reason="hash in hexadecimal digits, at the end or before what follows",
+    ),
+    NameEnd(
+        kind="Deployment",
+        end=re.compile(r"-[a-z]?[0-9]{1,6}$"),
+        reason="number of a generation, as operators that surge by Deployments append it",
     ),
     NameEnd(
         kind="*",

@@ -11,16 +11,20 @@ import re
 
 from conformance.checkers.base import CheckResult
 from conformance.checkers.common import blind_spots, finding_of
+from conformance.checkers.family import family_of
 from conformance.checkers.looks import Look, creator, deleted_graphs, looks
 from conformance.checkers.sentences import elapsed, layer
 from conformance.history.history import History
+from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import WORKLOADS, Layer
 from conformance.model.ownership import describe_owner
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName, Finding, Verdict
 from conformance.rules.base import Mismatch
+from conformance.rules.changes import Act
 from conformance.rules.orphans import unattributed
 from conformance.rules.words import call, subject
+from conformance.rules.writes import log_of
 
 NAME = CheckerName.ORPHANS
 # What runs pods and does not end by itself.
@@ -77,10 +81,33 @@ def _unattributed(look: Look) -> list[Finding]:
         if by is Layer.OPERATOR:
             text = f"{owned} and belongs to no graph by its labels"
             found.append(_finding(look, obj, text, by, Verdict.VIOLATES))
+        elif not obj.owners and (above := _once_below(look, obj)):
+            text = f"{owned} any more, and was below {call(above[-1])} once"
+            blamed = any(_deleted_by_operator(look, owner) for owner in above)
+            verdict = Verdict.VIOLATES if blamed else Verdict.UNKNOWN
+            found.append(_finding(look, obj, text, by, verdict))
         elif by is Layer.UNKNOWN:
             text = f"{owned}, and the audit log does not tell whose it is"
             found.append(_finding(look, obj, text, by, Verdict.UNKNOWN))
     return found
+
+
+def _once_below(look: Look, obj: Obj) -> list[Obj]:
+    """What the object was below before it lost its owners, up to a graph or component; empty if it
+    was below none. The platform's own objects stay for ever if what made them is deleted with
+    propagationPolicy Orphan."""
+    above = family_of(look.history).chain(obj.uid)[1:]
+    return above if any(o.kind in (GRAPH_KIND, COMPONENT_KIND) for o in above) else []
+
+
+def _deleted_by_operator(look: Look, obj: Obj) -> bool:
+    log = log_of(look.history)
+    return any(
+        change.obj.uid == obj.uid
+        and change.act is Act.DELETED
+        and log.writer(change) is Layer.OPERATOR
+        for change in log.changes(0.0, look.moment.at)
+    )
 
 
 def _elsewhere(look: Look) -> list[Finding]:

@@ -31,12 +31,26 @@ _BY_KIND = {
     ChangeKind.SERVICE_REMOVED: "service_removed",
     ChangeKind.SERVICE_RENAMED: "service_renamed",
 }
-# What the structural schema says of a value that it does not allow (apiextensions-apiserver); a CEL
-# rule's text is its author's, so it never reads like this.
-_OUTSIDE_SCHEMA = re.compile(
-    r"in body (should|must)|Unsupported value|Required value|Too many|Too long|"
-    r"strict decoding error|field not declared in schema"
+# Reasons of causes that only the structural schema gives: a CEL rule may be Invalid, Forbidden,
+# Required or Duplicate, and may say any text (apiextensions `x-kubernetes-validations`).
+_STRUCTURAL = frozenset(
+    {"FieldValueNotSupported", "FieldValueTypeInvalid", "FieldValueTooLong", "FieldValueTooMany"}
 )
+_STRUCTURAL_TEXT = re.compile(
+    r"in body (should|must)|strict decoding error|field not declared in schema"
+)
+
+
+def _outside_schema(step: Step) -> bool:
+    """True if the published schema, and no rule of the operator's, does not allow the value."""
+    answer = step.answer
+    causes = (answer.get("details") or {}).get("causes") or ()
+    told = any(
+        # A rule's own reason has words behind it; the schema's `Required value` has none.
+        cause.get("reason") in _STRUCTURAL or cause.get("message") == "Required value"
+        for cause in causes
+    )
+    return told or _STRUCTURAL_TEXT.search(str(answer.get("message") or "")) is not None
 
 
 def asked(step: Step) -> bool:
@@ -141,7 +155,7 @@ def _nothing_happened(history: History, step: Step, why: str) -> Finding | None:
 def _refused(step: Step, answer: Answer, why: str) -> Finding:
     who = answer.rule or answer.by or "a rule"
     text = f"{what(step)} was refused (HTTP {step.code}, by {who}: {answer.message}), but {why}"
-    if answer.by is RefusedBy.SCHEMA and _OUTSIDE_SCHEMA.search(answer.message):
+    if answer.by is RefusedBy.SCHEMA and _outside_schema(step):
         # Promises hold for values that the published schema allows; this one it does not.
         if ChangeKind.DEPLOY in step.kinds:
             return _finding(step, Verdict.UNKNOWN, f"{text}; the schema does not allow the graph.")

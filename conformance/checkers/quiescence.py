@@ -236,7 +236,8 @@ def _rate_from(history: History, hold: Window) -> float:
 def _requests(history: History, moment: Moment, hold: Window) -> list[Finding]:
     requests = log_of(history).requests(_rate_from(history, hold), hold.end)
     length = hold.end - hold.start
-    if len(requests) <= history.bounds.write_rate * length:
+    served = len(moment.graphs) + len(moment.components)
+    if len(requests) <= history.bounds.requests(length, served=served):
         return []
     targets = Counter(f"{write.verb} {write.resource}/{write.name}" for write in requests)
     most, count = targets.most_common(1)[0]
@@ -247,7 +248,8 @@ def _requests(history: History, moment: Moment, hold: Window) -> list[Finding]:
             subject=moment.name,
             message=f"The operator sent {len(requests)} mutating requests in the "
             f"{seconds(length)} before {moment.name}, at rest, where "
-            f"{history.bounds.write_rate:g} a second are allowed; {count} of them were {most}.",
+            f"{history.bounds.requests(1.0, served=served):g} a second are allowed; {count} of them "
+            f"were {most}.",
             first_at=requests[0].at,
             last_at=requests[-1].at,
             evidence={"requests": dict(targets)},

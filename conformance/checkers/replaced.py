@@ -19,7 +19,7 @@ from conformance.model.verdict import CheckerName, Finding, Verdict
 from conformance.rules.changes import Act, Change
 from conformance.rules.view import is_workload
 from conformance.rules.workloads import templates_of
-from conformance.rules.writes import log_of
+from conformance.rules.writes import WriteLog, log_of
 
 
 def replaced(
@@ -36,10 +36,11 @@ def replaced(
         return
     family, log = family_of(history), log_of(history)
     above = {owner.uid for lost in row.lost for owner in family.chain(lost.obj.uid)[1:]}
+    pods = {lost.obj.uid for lost in row.lost}
     causes = [
         change
         for change in log.changes(steps[0].sent_at, row.lost[-1].at)
-        if change.obj.uid in above and _remade(change)
+        if (change.obj.uid in above and _remade(change)) or _by_hand(change, pods, log)
     ]
     if not causes:
         return
@@ -58,6 +59,12 @@ def replaced(
         last_at=row.lost[-1].at,
         evidence={"pods": [event.obj.name for event in row.lost], "needed": spare},
     )
+
+
+def _by_hand(change: Change, pods: set[str], log: WriteLog) -> bool:
+    """True if the operator itself deleted one of these pods."""
+    deleted = change.obj.uid in pods and change.act is Act.DELETED
+    return deleted and log.writer(change) is Layer.OPERATOR
 
 
 def _remade(change: Change) -> bool:

@@ -110,7 +110,7 @@ def _starts(place: _Place, at: float) -> bool:
     """True while an operator that was just started may look at everything anew, as cases that stop it
     give it time to; where these have no plane of their own, it is the same operator."""
     return any(
-        0 <= at - event.at <= place.look.history.bounds.deadline
+        event.at >= place.standing.at and 0 <= at - event.at <= place.look.history.bounds.deadline
         for event in place.look.history.operator_events
         if event.kind in (OperatorEventKind.STARTED, OperatorEventKind.READY)
     )

@@ -8,20 +8,30 @@ at once.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from conformance.checkers.base import CheckResult
 from conformance.checkers.common import blind_spots, finding_of
 from conformance.checkers.deeds import deed
 from conformance.checkers.looks import Look, looks, others_of
 from conformance.checkers.sentences import known, origin
-from conformance.checkers.truth import claimed_generation, ready_writes, was_true
+from conformance.checkers.truth import (
+    claimed_generation,
+    ready_writes,
+    untrue,
+    was_true,
+    window,
+)
 from conformance.history.history import History
 from conformance.history.records import Event, Step
+from conformance.model.kinds import Layer
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName, Finding, Verdict
 from conformance.rules.base import Mismatch
 from conformance.rules.observed import unobserved_in
 from conformance.rules.status import false_claims, ready_claim, unready
 from conformance.rules.words import call, subject
+from conformance.rules.writes import log_of
 
 NAME = CheckerName.STATUS_TRUTH
 # Ready speaks of workloads and their pods. What else is amiss (a left-over gang object, a selector)
@@ -33,6 +43,7 @@ def check(history: History) -> CheckResult:
     """What the status said that was not so."""
     seen = looks(history)
     findings = [finding for look in seen for finding in _at_moment(look)]
+    findings += [finding for look in seen for finding in _wavers(look)]
     told = {(finding.graph, finding.step) for finding in findings}
     writes = 0
     for event in ready_writes(history, others_of(history)):
@@ -69,6 +80,48 @@ def _at_moment(look: Look) -> list[Finding]:
         if first is not None and ready_claim(root, look.history.profile) is True:
             findings.append(_lie(look, root, first))
     return findings
+
+
+def _wavers(look: Look) -> Iterator[Finding]:
+    """Ready taken back in a hold window in which nothing was amiss, though it had been said since the
+    last step: an operator that has not yet seen what came about wavers nothing."""
+    moment, history = look.moment, look.history
+    if not look.held or not moment.judged or moment.blocked or moment.reached_at is None:
+        return
+    log = log_of(history)
+    for root in look.view.roots.values():
+        said = False
+        for event in history.lives[root.uid].events:
+            claim = ready_claim(event.obj, history.profile)
+            own = moment.since < event.at and log.writer_of(event) is Layer.OPERATOR
+            said |= own and claim is True
+            within = moment.reached_at < event.at <= moment.at
+            if own and said and within and claim is False and _was_well(history, event):
+                yield _waver(look, event)
+
+
+def _was_well(history: History, event: Event) -> bool:
+    """True if nothing contradicted Ready for as long as an operator's cache may lag."""
+    others = others_of(history)
+    states = [history.at(revision) for revision in window(history, event)]
+    return not any(untrue(state, event.obj, history, others) for state in states)
+
+
+def _waver(look: Look, event: Event) -> Finding:
+    moment = look.moment
+    reached = moment.reached_at if moment.reached_at is not None else moment.since
+    return Finding(
+        checker=NAME,
+        verdict=Verdict.VIOLATES,
+        subject=subject(event.obj),
+        message=f"{call(event.obj)} was said not to be Ready {event.at - reached:.1f} s after "
+        "everything was there, though it had been said to be, and nothing had changed",
+        graph=event.obj.name,
+        step=moment.steps[-1] if moment.steps else "",
+        first_at=event.at,
+        last_at=event.at,
+        evidence={"service": "", "revision": event.revision},
+    )
 
 
 def _lie(look: Look, root: Obj, row: Mismatch) -> Finding:

@@ -82,7 +82,7 @@ def was_true(history: History, event: Event, others: frozenset[str]) -> list[Mis
     last = untrue(history.at(event.revision), root, history, others)
     if not last:
         return []
-    for revision in reversed(_window(history, event)):
+    for revision in reversed(window(history, event)):
         state = history.at(revision)
         then = state.get(root.uid)
         # A claim about a generation is not excused by what was true of an older one.
@@ -93,7 +93,8 @@ def was_true(history: History, event: Event, others: frozenset[str]) -> list[Mis
     return last
 
 
-def _window(history: History, event: Event) -> list[int]:
+def window(history: History, event: Event) -> list[int]:
+    """The revisions on which a status write may have been based, oldest first."""
     begin = event.at - history.bounds.claim_window
     within = [e.revision for e in history.between(begin, event.at) if e.revision < event.revision]
     # The state that the window began with counts, too.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from conformance.checkers.containment import contains
 from conformance.checkers.promises import answer_of, asked, took
 from conformance.checkers.words import by, listing, named, seconds, subject
 from conformance.history.history import History
@@ -34,11 +35,23 @@ def users_graph(history: History, moment: Moment) -> Iterator[Finding]:
             root = state.named(kind, graph.name, history.namespace)
             if root is None:
                 continue
+            yield from _made_again(history, moment, root)
             taken = list(_rewritten(history, moment, root, _users_keys(history, graph.name)))
             yield from taken
             sent = (s for s in history.steps if s.target == root.name and s.sent_at <= moment.at)
             if not taken and all(_plain(step) for step in sent):
                 yield from _astray(history, moment, root, graph)
+
+
+def _made_again(history: History, moment: Moment, root: Obj) -> Iterator[Finding]:
+    """The user's object is another one, which the operator made under the name."""
+    by_whom = log_of(history).creator(root.uid)
+    if by_whom is Layer.OPERATOR:
+        born = history.lives[root.uid].created_at
+        text = (
+            f"The operator made {named(root)}, which is the user's, anew: it is another object now."
+        )
+        yield _finding(moment, root, Verdict.VIOLATES, text, at=born or moment.at)
 
 
 def _plain(step: Step) -> bool:
@@ -88,12 +101,28 @@ def _taken(change: Change, keys: set[str], reserved: tuple[str, ...]) -> list[st
         return []
     old, new = intent(before), intent(after)
     found = _unlike(_wishes(old), _wishes(new)) if old is not None and new is not None else []
+    if old is not None and new is not None:
+        found += _thinned(old, new)
     for what, mine, now in (
         ("label", before.labels, after.labels),
         ("annotation", before.annotations, after.annotations),
     ):
         found += _lost(what, {k: v for k, v in mine.items() if k in keys}, now, reserved)
     return found
+
+
+def _thinned(old: Graph, new: Graph) -> list[str]:
+    """What a service's pod said and says no more."""
+    later = {service.name.lower(): service for service in new.services}
+    return [
+        f"{what} of service {service.name}, which says less than it did"
+        for service in old.services
+        if (now := later.get(service.name.lower())) is not None
+        for what, mine, theirs in (
+            ("container", service.container, now.container), ("pod", service.pod, now.pod),
+        )
+        if not contains(mine, theirs)
+    ]  # fmt: skip
 
 
 def _astray(history: History, moment: Moment, root: Obj, graph: Graph) -> Iterator[Finding]:

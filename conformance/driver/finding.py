@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from conformance.history.records import Fresh
 from conformance.model.errors import InfraError
-from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
-from conformance.model.ownership import attribute
+from conformance.model.graph import COMPONENT_KIND
+from conformance.model.kinds import PLATFORM_KINDS
+from conformance.model.ownership import attribute, owner_chain
 from conformance.model.profile import Profile
 from conformance.model.state import Obj, State
+from conformance.rules.view import is_workload
 
 
 def component_of(state: State, graph: str, service: str, profile: Profile) -> Obj:
@@ -28,8 +30,12 @@ def child_of(state: State, graph: str, kind: str, service: str, profile: Profile
     is none."""
     for obj in state.of_kind(kind):
         found = attribute(state, obj, profile)
-        owner = (obj.controller or {}).get("kind")
-        own = owner in (COMPONENT_KIND, GRAPH_KIND) and found.graph == graph
+        above = owner_chain(state, obj)
+        own = (
+            found.graph == graph
+            and found.by == "owner"
+            and not any(is_workload(owner) or owner.kind in PLATFORM_KINDS for owner in above)
+        )
         if own and found.service.lower() == service.lower():
             return obj
     raise InfraError(f"graph {graph} has no {kind} for service {service}")

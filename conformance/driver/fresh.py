@@ -92,7 +92,7 @@ class FreshStates:
 
         settled = settle(
             Reading(tail, self._header(namespace)), look=look, since=time.time(),
-            deadline=bounds.deadline, follow=bounds.follow, hold=bounds.arrange_hold, poll=bounds.poll,
+            deadline=bounds.deadline, follow=bounds.follow, hold=bounds.hold, poll=bounds.poll,
             progress=self._progress,
             what=lambda state: "fresh deploy: " + progress(Sight(state=state, wanted=wanted)),
         )  # fmt: skip

@@ -92,7 +92,8 @@ class Moments:
         settled = settle(
             self._reading, look=look, since=since, deadline=deadline,
             follow=bounds.follow, hold=hold, poll=bounds.poll, progress=self._progress, quiet=blocked,
-            requests=int(bounds.write_rate * hold) if judged else None,
+            requests=int(bounds.requests(hold, served=len(graphs) + len(components)))
+            if judged else None,
             what=lambda state: progress(Sight(state=state, wanted=wanted)),
         )  # fmt: skip
         failed = settled.end is not MomentEnd.HELD

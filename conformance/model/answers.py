@@ -191,7 +191,9 @@ def names_change(
     for kind in kinds:
         wanted = FIELD_WORDS.get(kind)
         for path in answer.fields:
-            if wanted is None or any(_has_word(path, word) for word in wanted):
+            # A rule of a list's items has the service in its path, and the field in its text.
+            texts = (path, answer.message)
+            if wanted is None or any(_has_word(t, word) for t in texts for word in wanted):
                 return True
     return any(re.search(word, answer.message) for word in words)
 

@@ -41,7 +41,8 @@ class Bounds:
     """Creates by the operator this soon after a deletion were already on their way: reported only."""
 
     write_rate: float = 1.0
-    """Mutating requests a second that the operator may make over the hold window, no-ops included."""
+    """Mutating requests a second that the operator may make over the hold window, no-ops included,
+    for each graph or bare component of the case: a slow heartbeat of eight is no storm."""
 
     out_of_order: float = 0.4
     """Events of different kinds arrived up to 0.29 s out of order on a busy machine; where revision
@@ -66,6 +67,11 @@ class Bounds:
 
     race_tries: int = 8
     """How often a race is tried, leaning each way: one pass proves nothing."""
+
+    def requests(self, seconds: float, *, served: int) -> float:
+        """How many mutating requests an operator may make in that time, at rest, that serves so many
+        graphs and bare components."""
+        return self.write_rate * seconds * max(1, served)
 
     def scaled(self, factor: float) -> Bounds:
         """These bounds for a machine `factor` times slower. Proofs (hold) stay as they are, and a

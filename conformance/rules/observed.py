@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
+from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName
 from conformance.rules.base import Mismatch, Sight
 from conformance.rules.view import View
@@ -22,11 +23,22 @@ def unobserved(sight: Sight) -> list[Mismatch]:
     return unobserved_in(View(sight))
 
 
+def _observed(obj: Obj, view: View) -> int | None:
+    """The oldest generation that the status speaks of: its own word, and of a graph or component that
+    of the condition which says Ready."""
+    found = [obj.observed_generation]
+    if obj.kind in (GRAPH_KIND, COMPONENT_KIND):
+        ready = obj.condition(view.profile.status.ready_condition) or {}
+        value = ready.get("observedGeneration")
+        found.append(None if value is None else int(value))
+    return min((value for value in found if value is not None), default=None)
+
+
 def unobserved_in(view: View) -> list[Mismatch]:
     """As `unobserved`, of a view that is already built."""
     found = []
     for obj in view.objects:
-        observed = obj.observed_generation
+        observed = _observed(obj, view)
         if obj.kind not in _KINDS or observed is None or observed >= obj.generation:
             continue
         if view.root_of(obj) is None:

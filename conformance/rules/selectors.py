@@ -43,6 +43,9 @@ def rule_of(door: Obj, view: View) -> ServiceRule | None:
         name = rule.name.format(
             component=place.component, graph=place.graph, service=place.service.lower()
         )
+        if rule.use is not ServiceClass.COMPONENT and place.component == door.name:
+            # No rule takes a component's own Service out of judgement.
+            continue
         if rule.name and not fnmatch.fnmatchcase(door.name, name):
             continue
         if all(door.labels.get(key) == value for key, value in rule.labels.items()):

@@ -221,7 +221,7 @@ class View:
             gangs=tuple(
                 obj
                 for obj in own
-                if obj.kind == self.profile.multinode.gang_kind and self.by_operator(obj)
+                if obj.kind == self.profile.multinode.gang_kind and not self._of_groups(obj)
             ),
             doors=tuple(
                 obj
@@ -229,6 +229,11 @@ class View:
                 if obj.kind == "Service" and not obj.group and self.by_operator(obj)
             ),
         )
+
+    def _of_groups(self, gang: Obj) -> bool:
+        """True for a gang object below a workload of groups, which its controller makes."""
+        above = self.chain(gang)
+        return any(is_workload(owner) and WORKLOADS[owner.kind].multinode for owner in above)
 
     def _runs_outside(self, pod: Obj, workloads: set[str]) -> bool:
         """True for a living pod below none of these workloads; a Job's pods end by themselves."""

@@ -30,6 +30,9 @@ _SPEC_BY_OTHERS = frozenset(
     {*WORKLOADS, POD_GROUP, GRAPH_KIND, COMPONENT_KIND, "Service", "ConfigMap", "ServiceAccount",
      "Role", "RoleBinding"}
 )  # fmt: skip
+_ACCOUNT = "system:serviceaccount:"
+# The namespace of the accounts of Kubernetes' own controllers.
+_PLATFORM_ACCOUNTS = "kube-system"
 _DEPLOYMENT_CONTROLLER_PREFIX = "deployment.kubernetes.io/"
 # A watch event follows the API's answer; the recorder may see it this much earlier or later (s).
 JOIN_WINDOW = 1.5
@@ -198,16 +201,16 @@ class WriteLog:
     def _candidates(self, change: Change) -> list[Write]:
         obj = change.obj
         verbs = _VERBS[change.act]
-        # The scheduler assigns a pod to a node by creating its `binding`. A status moves by
-        # requests for the status alone, save for the few kinds that have no such subresource.
+        # A status moves by requests for the status alone, save for the few kinds that have no such
+        # subresource.
         status_only = change.parts == (Part.STATUS,)
-        ways = [("status",), ("",)] if status_only else [("", "scale", "binding")]
+        ways = [("status",), ("",)] if status_only else [("", "scale", *_BY_CREATING)]
         for name, subresources in itertools.product((obj.name, ""), ways):
             found = [
                 write
                 for group in _GROUPS.get(obj.kind, (obj.group,))
                 for write in self._by_target.get((obj.namespace, group, name), ())
-                if (write.verb in verbs or write.subresource == "binding")
+                if (write.verb in verbs or write.subresource in _BY_CREATING)
                 and 200 <= write.code < 300
                 # A server-side apply or an update may create; only then is it answered 201.
                 and (change.act is not Act.CREATED or write.verb == "create" or write.code == 201)
@@ -222,6 +225,8 @@ class WriteLog:
 
 # Kinds that two groups serve; the recorded object and the request may name either.
 _GROUPS = {"Event": ("", "events.k8s.io")}
+# The scheduler assigns a pod to a node by creating its `binding`; who evicts one creates that.
+_BY_CREATING = ("binding", "eviction")
 _VERBS = {
     Act.CREATED: ("create", "patch", "update"),
     Act.CHANGED: ("update", "patch"),
@@ -232,11 +237,25 @@ _VERBS = {
 
 
 def layer_for(header: Header, user: str) -> Layer:
-    """Whose code a user name of the audit log stands for."""
+    """Whose code a user name of the audit log stands for.
+
+    An operator may write as more than one account: those beside its own, and those in the case's
+    namespace, where nobody else makes any, are its, too."""
     named = header.users.get(user)
     if named is not None:
         return Layer(named)
-    return Layer.PLATFORM if user.startswith("system:") else Layer.UNKNOWN
+    if not user.startswith(_ACCOUNT):
+        return Layer.PLATFORM if user.startswith("system:") else Layer.UNKNOWN
+    place = _place(user)
+    if place == _PLATFORM_ACCOUNTS:
+        return Layer.PLATFORM
+    beside = {_place(name) for name, layer in header.users.items() if layer == Layer.OPERATOR}
+    return Layer.OPERATOR if place in {header.namespace, *beside} - {""} else Layer.UNKNOWN
+
+
+def _place(user: str) -> str:
+    """The namespace of a ServiceAccount; empty for any other user."""
+    return user.removeprefix(_ACCOUNT).partition(":")[0] if user.startswith(_ACCOUNT) else ""
 
 
 def same_kind(resource: str, kind: str) -> bool:
