@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from conformance.suite import Feature, Trial, add_multinode, case, graphs, remove_multinode
+from conformance.suite import (
+    ApiVersion,
+    Door,
+    Feature,
+    Method,
+    Trial,
+    add_multinode,
+    case,
+    graphs,
+    remove_multinode,
+)  # fmt: skip
 
 WORKER = "VllmDecodeWorker"
 
@@ -14,6 +24,23 @@ def test_add_then_remove_is_as_before(trial: Trial) -> None:
     trial.change(graph, add_multinode(WORKER))
     trial.expect()
     trial.change(graph, remove_multinode(WORKER))
+    trial.expect()
+
+
+BOTH = [Feature.MULTINODE, Feature.V1ALPHA1, Feature.V1BETA1]
+
+
+@case(feature="round trip", needs=BOTH, long=True)
+def test_through_both_versions(trial: Trial) -> None:
+    """What one API version wrote the other toggles, the first toggles back, and nothing else moves."""
+    graph = trial.deploy(
+        graphs.disagg(), door=Door(method=Method.REPLACE, version=ApiVersion.V1ALPHA1)
+    )
+    newer = Door(method=Method.REPLACE, version=ApiVersion.V1BETA1)
+    trial.change(graph, add_multinode("VllmPrefillWorker"), door=newer)
+    trial.expect()
+    older = Door(method=Method.JSON_PATCH, version=ApiVersion.V1ALPHA1)
+    trial.change(graph, remove_multinode("VllmPrefillWorker"), door=older)
     trial.expect()
 
 

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from conformance.suite import Expect, Feature, Trial, add_multinode, case, graphs
+from conformance.suite import (
+    Expect,
+    Feature,
+    Trial,
+    add_multinode,
+    case,
+    graphs,
+    remove_multinode,
+)  # fmt: skip
 
 WORKER = "VllmDecodeWorker"
 
@@ -14,6 +22,17 @@ def test_multinode_without_gpus(trial: Trial) -> None:
     graph = trial.deploy(graph.with_service(graph.service(WORKER).replace(gpus=None)))
     trial.change(graph, add_multinode(WORKER))
     trial.expect(Expect.BLOCKED)
+
+
+@case(feature="unreachable", needs=[Feature.MULTINODE])
+def test_taken_back(trial: Trial) -> None:
+    """A worker that could not become groups, and is taken back, is one Deployment again, and Ready."""
+    graph = graphs.agg()
+    graph = trial.deploy(graph.with_service(graph.service(WORKER).replace(gpus=None)))
+    trial.change(graph, add_multinode(WORKER))
+    trial.expect(Expect.BLOCKED)
+    trial.change(graph, remove_multinode(WORKER))
+    trial.expect()
 
 
 @case(feature="unreachable", needs=[Feature.MULTINODE])

@@ -25,9 +25,15 @@ def component_of(state: State, graph: str, service: str, profile: Profile) -> Ob
 
 
 def child_of(state: State, graph: str, kind: str, service: str, profile: Profile) -> Obj:
-    """The operator's own object of that kind for a graph's service: one that the component or the
-    graph controls, not what an LWS makes below it (its headless Service). Raises InfraError if there
-    is none."""
+    """The operator's own object of that kind for a graph's service: one below the component or the
+    graph, not what an LWS makes below it (its headless Service). Raises InfraError if there is none."""
+    found = _child(state, graph, kind, service, profile)
+    if found is None:
+        raise InfraError(f"graph {graph} has no {kind} for service {service}")
+    return found
+
+
+def _child(state: State, graph: str, kind: str, service: str, profile: Profile) -> Obj | None:
     for obj in state.of_kind(kind):
         found = attribute(state, obj, profile)
         above = owner_chain(state, obj)
@@ -38,7 +44,15 @@ def child_of(state: State, graph: str, kind: str, service: str, profile: Profile
         )
         if own and found.service.lower() == service.lower():
             return obj
-    raise InfraError(f"graph {graph} has no {kind} for service {service}")
+    return None
+
+
+def has_child(fresh: Fresh, kind: str, service: str, profile: Profile) -> bool:
+    """Whether a fresh deploy has such an object. Raises InfraError if that cannot be told."""
+    if fresh.problem:
+        raise InfraError(fresh.problem)
+    state = State(Obj(raw) for raw in fresh.objects)
+    return _child(state, fresh.graph.name, kind, service, profile) is not None
 
 
 def fresh_child_of(fresh: Fresh, kind: str, service: str, profile: Profile) -> Obj:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from conformance.driver.finding import child_of, component_of, fresh_child_of
+from conformance.driver.finding import child_of, component_of, fresh_child_of, has_child
 from conformance.driver.fresh import FreshStates
 from conformance.driver.moments import CaseOver, Moments
 from conformance.driver.notebook import Notebook
@@ -289,6 +289,11 @@ class Trial:
         Raises InfraError if it makes none."""
         fresh = self._fresh.get(graph, self.profile.graph_annotations)
         return fresh_child_of(fresh, kind, service, self.profile)
+
+    def makes(self, graph: Graph, kind: str, service: str) -> bool:
+        """Whether `learn` finds one."""
+        fresh = self._fresh.get(graph, self.profile.graph_annotations)
+        return has_child(fresh, kind, service, self.profile)
 
     def child(self, graph: Graph, kind: str, service: str) -> Obj:
         """The child of that kind which the operator has made here for a service of a graph that was

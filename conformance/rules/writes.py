@@ -33,9 +33,12 @@ _SPEC_BY_OTHERS = frozenset(
 _ACCOUNT = "system:serviceaccount:"
 # The namespace of the accounts of Kubernetes' own controllers.
 _PLATFORM_ACCOUNTS = "kube-system"
+_INSTALLS = ("install", "in_cluster")
 _DEPLOYMENT_CONTROLLER_PREFIX = "deployment.kubernetes.io/"
 # A watch event follows the API's answer; the recorder may see it this much earlier or later (s).
 JOIN_WINDOW = 1.5
+# An object is seen this long (s) after the request that made it, and hardly later.
+_BORN_LATE = 0.3
 _BELOW = frozenset({Layer.PLATFORM, Layer.LWS_CONTROLLER})
 # Events of one history may be this much out of order in time (s); a look back stops beyond it.
 _SLACK = 5.0
@@ -187,12 +190,22 @@ class WriteLog:
         found = self._candidates(change)
         if change.act is Act.CHANGED and change.obj.kind in _SPEC_BY_OTHERS:
             found = [w for w in found if w.subresource == "scale" or not self._excluded(w, change)]
+        if change.act is Act.DELETED:
+            found = self._first(found, change)
         layers = {layer_for(self._header, write.user) for write in found}
         if len(layers) > 1:
             managers = managers_of(change)
             narrowed = [w for w in found if w.agent.partition("/")[0] in managers]
             layers = {layer_for(self._header, w.user) for w in narrowed} or layers
         return layers
+
+    def _first(self, found: list[Write], change: Change) -> list[Write]:
+        """Of the requests to delete it, the first since it is there: the kubelet's and the garbage
+        collector's follow that one, and others may have been for one of the same name before it."""
+        born = self._created.get(change.obj.uid)
+        since = born.at - _BORN_LATE if born is not None else 0.0
+        later = [write for write in found if write.received_at >= since]
+        return [min(later, key=lambda write: write.received_at)] if later else found
 
     def _excluded(self, write: Write, change: Change) -> bool:
         by_others = Part.SPEC in change.parts or Part.LABELS in change.parts
@@ -239,8 +252,8 @@ _VERBS = {
 def layer_for(header: Header, user: str) -> Layer:
     """Whose code a user name of the audit log stands for.
 
-    An operator may write as more than one account: those beside its own, and those in the case's
-    namespace, where nobody else makes any, are its, too."""
+    An operator may write as more than one account: those in its own namespace, and those in the
+    case's, where nobody else makes any, are its, too."""
     named = header.users.get(user)
     if named is not None:
         return Layer(named)
@@ -249,8 +262,9 @@ def layer_for(header: Header, user: str) -> Layer:
     place = _place(user)
     if place == _PLATFORM_ACCOUNTS:
         return Layer.PLATFORM
-    beside = {_place(name) for name, layer in header.users.items() if layer == Layer.OPERATOR}
-    return Layer.OPERATOR if place in {header.namespace, *beside} - {""} else Layer.UNKNOWN
+    own = {_place(name) for name, layer in header.users.items() if layer == Layer.OPERATOR}
+    own |= {str((header.profile.get(key) or {}).get("namespace", "")) for key in _INSTALLS}
+    return Layer.OPERATOR if place in {header.namespace, *own} - {""} else Layer.UNKNOWN
 
 
 def _place(user: str) -> str:

@@ -58,6 +58,7 @@ class ComponentController:
         self._wake_after = wake_after
         self._spinner = defects.Timed(cluster)
         self._revenants = defects.Revenants(cluster)
+        self._stuck: set[str] = set()
 
     def reconcile(self, key: Key) -> None:
         component = self._cluster.store(COMPONENT).get(key)
@@ -66,7 +67,7 @@ class ComponentController:
         if is_terminating(component):
             self._finalize(component)
             return
-        if self._graph_forbids(component):
+        if self._graph_forbids(component) or uid_of(component) in self._stuck:
             return
         component = self._cluster.add_finalizer(COMPONENT, component)
         problems = component_problems(component)
@@ -79,6 +80,8 @@ class ComponentController:
         except UnbuildableError as error:
             # What runs goes on serving: taking it down would leave nothing at all.
             self._write_status(component, Verdict(False, "TargetNotBuildable", str(error)), None)
+            if self._faults.on(Fault.STUCK_ONCE_UNBUILDABLE):
+                self._stuck.add(uid_of(component))
             return
         defects.spoil(plan, self._cluster, self._faults)
         if self._faults.on(Fault.DEPLOYMENT_BACK_AT_RESTART):

@@ -51,6 +51,7 @@ class Fault(StrEnum):
     DEPLOYMENT_BACK_LATER = "deployment-back-later"
     DELETION_MISSED_WHILE_DOWN = "deletion-missed-while-down"
     CHILD_LEFT_AFTER_TOGGLE = "child-left-after-toggle"
+    STUCK_ONCE_UNBUILDABLE = "stuck-once-unbuildable"
     REFUSED_CHANGE_DONE_LATER = "refused-change-done-later"
 
 
@@ -251,6 +252,12 @@ _TABLE = (
         "The Service of a component that was toggled loses its owner at deletion and stays behind.",
         "deletion",
         "test_delete.py::test_after_a_toggle",
+    ),
+    FaultInfo(
+        Fault.STUCK_ONCE_UNBUILDABLE,
+        "A component that could not be built once is never looked at again.",
+        "status-truth",
+        "test_unreachable.py::test_taken_back",
     ),
     FaultInfo(
         Fault.REFUSED_CHANGE_DONE_LATER,

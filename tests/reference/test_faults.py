@@ -16,6 +16,7 @@ from reference_fakes import (
     FakeApi,
     Start,
     component,
+    condition,
     deploy,
     graph_spec,
     is_ready,
@@ -349,6 +350,26 @@ def test_lookalikes_go_on_remove_only_with_the_fault(
     operator.wait(lambda: is_ready(api))
     operator.settle()
     assert [api.names(LWS), api.names(POD_GROUP)] == [[] if faults else ["other"]] * 2
+
+
+@pytest.mark.parametrize("faults", [(), (Fault.STUCK_ONCE_UNBUILDABLE,)], ids=["good", "stuck"])
+def test_what_could_not_be_built_is_looked_at_again(
+    api: FakeApi, start: Start, faults: tuple[Fault, ...]
+) -> None:
+    operator = deploy(api, start, *faults)
+
+    def without_gpu(graph: Object) -> None:
+        graph["spec"]["components"][-1]["podTemplate"]["spec"]["containers"][0].pop("resources")
+
+    api.edit(GRAPH, "g", without_gpu)
+    operator.wait(lambda: is_ready(api))
+    set_worker(api, multinode=MULTI)
+    operator.wait(
+        lambda: condition(api.find(GRAPH, "g"), "Ready").get("reason") == "TargetNotBuildable"
+    )
+    set_worker(api, multinode=None)
+    operator.settle()
+    assert is_ready(api) != bool(faults)
 
 
 @pytest.mark.parametrize("toggled", [True, False], ids=["toggled", "as it was made"])
