@@ -48,11 +48,12 @@ def _child(state: State, graph: str, kind: str, service: str, profile: Profile) 
 
 
 def has_child(fresh: Fresh, kind: str, service: str, profile: Profile) -> bool:
-    """Whether a fresh deploy has such an object. Raises InfraError if that cannot be told."""
-    if fresh.problem:
-        raise InfraError(fresh.problem)
+    """Whether a fresh deploy has such an object. Raises InfraError if it has none and never settled."""
     state = State(Obj(raw) for raw in fresh.objects)
-    return _child(state, fresh.graph.name, kind, service, profile) is not None
+    found = _child(state, fresh.graph.name, kind, service, profile) is not None
+    if not found and fresh.problem:
+        raise InfraError(fresh.problem)
+    return found
 
 
 def fresh_child_of(fresh: Fresh, kind: str, service: str, profile: Profile) -> Obj:

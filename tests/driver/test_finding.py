@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
-from conformance.driver.finding import child_of, fresh_child_of
+from conformance.driver.finding import child_of, fresh_child_of, has_child
 from conformance.history.records import Fresh
 from conformance.model.errors import InfraError
 from conformance.model.state import Obj, State
@@ -44,3 +46,13 @@ def test_a_child_that_a_fresh_deploy_has_not_is_told_with_its_problem() -> None:
     fresh = Fresh(graph=GROUPS, namespace=NAMESPACE, objects=tuple(objects), problem="no quota")
     with pytest.raises(InfraError, match="has no PodGroup for service Worker: no quota"):
         fresh_child_of(fresh, "PodGroup", "Worker", PROFILE)
+
+
+def test_what_an_operator_makes_is_told_by_what_is_there_though_it_never_settled() -> None:
+    objects = [raw for raw in settled(GROUPS, profile=PROFILE) if raw["kind"] != "PodGroup"]
+    good = Fresh(graph=GROUPS, namespace=NAMESPACE, objects=tuple(objects))
+    stuck = dataclasses.replace(good, problem="a selector is wrong")
+    assert not has_child(good, "PodGroup", "Worker", PROFILE)
+    assert has_child(stuck, "LeaderWorkerSet", "Worker", PROFILE)
+    with pytest.raises(InfraError, match="a selector is wrong"):
+        has_child(stuck, "PodGroup", "Worker", PROFILE)
