@@ -18,6 +18,7 @@ from kubernetes.config.kube_config import ConfigNode, load_kube_config_from_dict
 from conformance.kube import proxy
 from conformance.kube.credentials import Credential, Credentials, Plugin, Source, TokenFile
 from conformance.kube.proxy import Proxy
+from conformance.kube.tls import shared_context
 from conformance.model.errors import UsageError
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -67,7 +68,7 @@ class Connection:
 
 def tls_context(connection: Connection, credential: Credential) -> ssl.SSLContext:
     """A context as the connection's own, with the certificate of a plugin."""
-    context = _context(connection.authority, verify=bool(connection.configuration.verify_ssl))
+    context = shared_context(connection.authority, verify=bool(connection.configuration.verify_ssl))
     if credential.certificate:
         with tempfile.TemporaryDirectory(prefix="dgd-conformance-") as directory:
             place = Path(directory, "pair")
@@ -153,13 +154,3 @@ def _impersonation(user: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, values in (user.get("as-user-extra") or {}).items():
         for value in values:
             yield f"Impersonate-Extra-{key}", str(value)
-
-
-def _context(authority: str, *, verify: bool) -> ssl.SSLContext:
-    context = ssl.create_default_context(cadata=authority or None)
-    # Kubernetes' own certificates may lack what OpenSSL's strict mode (Python 3.13) asks for.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    if not verify:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
