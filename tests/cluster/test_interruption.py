@@ -13,6 +13,7 @@ import pytest
 from conformance.cluster._progress import Progress
 from conformance.cluster.pins import Program
 from tests.cluster.conftest import Machine
+from tests.processes import wait_gone
 
 
 def start(machine: Machine) -> subprocess.Popen[str]:
@@ -32,21 +33,6 @@ def wait_for(path: Path, seconds: float = 20) -> str:
         assert time.monotonic() < end, f"{path} did not come"
         time.sleep(0.02)
     return path.read_text(encoding="utf-8").strip()
-
-
-def alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
-
-
-def wait_gone(pid: int, seconds: float = 10) -> None:
-    end = time.monotonic() + seconds
-    while alive(pid):
-        assert time.monotonic() < end, f"process {pid} still lives"
-        time.sleep(0.02)
 
 
 SLOW_SCHEDULER = """

@@ -22,7 +22,8 @@ from conformance.kube import Api
 from conformance.model.errors import InfraError
 from tests.cluster.fakes import program_at
 from tests.cluster.planes import DEFAULT, create, eventually
-from tests.cluster.test_interruption import alive, wait_for, wait_gone
+from tests.cluster.test_interruption import wait_for
+from tests.processes import alive, wait_gone
 
 pytestmark = pytest.mark.xdist_group("plane")
 

@@ -14,7 +14,8 @@ import pytest
 from conformance.cluster import directory as directories
 from conformance.cluster.supervise import Process, StopStep, Supervisor, wait_until
 from conformance.model.errors import InfraError
-from tests.cluster.test_interruption import alive, wait_for, wait_gone
+from tests.cluster.test_interruption import wait_for
+from tests.processes import alive, wait_gone
 
 PYTHON = sys.executable
 SLEEPER = ["sh", "-c", "sleep 300 & echo $! > child; wait"]

@@ -14,7 +14,8 @@ import pytest
 from conformance.cluster.kind.cluster import Kind, KindClusterClass
 from conformance.cluster.kind.places import Place
 from conformance.model.errors import InfraError, UsageError
-from tests.kind.fakes import KUBECONFIG, Machine, alive
+from tests.kind.fakes import KUBECONFIG, Machine
+from tests.processes import alive
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from conformance.kube import Api
 from conformance.kube.credentials import Credential, Credentials, Plugin, TokenFile
 from conformance.model.errors import InfraError, UsageError
 from tests.kube.fake_api import POD, FakeApi, write_kubeconfig
+from tests.processes import wait_gone
 
 VERSION = "client.authentication.k8s.io/v1"
 
@@ -86,11 +87,7 @@ def test_a_plugin_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) -
     with pytest.raises(UsageError, match="gave no answer within 1 s"):
         plugin(tmp_path, f"sleep 100 & echo $! > {tmp_path}/pid; wait").fetch()
     assert time.monotonic() - began < 5
-    pid = (tmp_path / "pid").read_text().strip()
-    end = time.monotonic() + 5
-    while (stat := Path(f"/proc/{pid}/stat")).exists() and " Z " not in stat.read_text():
-        assert time.monotonic() < end, "what the plugin started still runs"
-        time.sleep(0.02)
+    wait_gone(int((tmp_path / "pid").read_text()), 5)
 
 
 def test_a_missing_plugin_is_told_with_its_hint(tmp_path: Path) -> None:

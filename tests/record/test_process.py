@@ -15,6 +15,7 @@ from conformance.model.errors import InfraError
 from conformance.record import RecorderProcess, Tail
 from conformance.record.__main__ import main
 from tests.kube.fake_api import CRD, POD, FakeApi
+from tests.processes import alive
 from tests.record.support import heartbeats, seen, until
 
 
@@ -76,14 +77,6 @@ def test_it_ends_with_its_parent(fake: FakeApi, tmp_path: Path) -> None:
     assert parent.returncode == 9, parent.stderr
     pid = int(parent.stdout)
     until(lambda: not alive(pid))
-
-
-def alive(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def test_it_says_in_a_sentence_why_it_cannot_start(fake: FakeApi, tmp_path: Path) -> None:

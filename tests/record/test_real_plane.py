@@ -14,7 +14,7 @@ from conformance.cluster.embedded import EmbeddedPlane
 from conformance.cluster.programs import ensure
 from conformance.history import store
 from conformance.history.history import History
-from conformance.history.records import Event, Gap, Header
+from conformance.history.records import Event, Gap, Header, Write
 from conformance.kube import Api, Resource, apply_manifests, raise_for
 from conformance.model.kinds import Layer
 from conformance.record import Ready, RecorderProcess, Tail, verify
@@ -147,10 +147,14 @@ def test_every_write_is_recorded_and_none_of_a_dry_run(scene: Scene) -> None:
     raise_for(dry)
     refused = api.patch(apps, "a", {"spec": {"replicas": -1}}, where)
     assert refused.code == 422
-    tail.catch_up(time.time())
-    writes = tail.history(full_header(where)).writes
-    mine = [write for write in writes if write.user == SUITE]
-    assert [(w.verb, w.resource, w.name, w.code) for w in mine] == [
+
+    def mine() -> list[Write]:
+        tail.catch_up(time.time())
+        return [w for w in tail.history(full_header(where)).writes if w.user == SUITE]
+
+    # The API server answers first, and then writes its log.
+    until(lambda: any(write.code == 422 for write in mine()))
+    assert [(w.verb, w.resource, w.name, w.code) for w in mine()] == [
         ("patch", "namespaces", where, 201),
         ("create", "deployments", "a", 201),
         ("patch", "deployments", "a", 422),
