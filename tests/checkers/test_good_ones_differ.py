@@ -9,13 +9,9 @@ import json
 import pytest
 
 from conformance.checkers import equivalence, quiescence
-from conformance.checkers.judge import judge
 from conformance.driver.finding import child_of
-from conformance.history.records import (
-    OperatorEventKind,
-)
 from conformance.model.state import Obj, State
-from conformance.model.transition import add_multinode, remove_multinode, scale
+from conformance.model.transition import add_multinode, scale
 from conformance.model.verdict import Verdict
 from tests.builders import (
     NAMESPACE,
@@ -30,17 +26,10 @@ from tests.builders import (
     settled,
     swapped,
 )
+from tests.checkers.verdicts import verdict
 
 SINGLE, MULTI = a_graph(), a_graph(node_count=2)
-ADD, REMOVE = add_multinode("Worker"), remove_multinode("Worker")
-RECONCILES = a_profile(promises={"add_multinode": "reconcile", "remove_multinode": "reconcile"})
-
-
-def verdict(h: HistoryBuilder) -> Verdict:
-    h.operator(OperatorEventKind.READY)
-    found = judge(h.history())
-    print([f"{f.checker} {f.verdict}: {f.message}" for f in found.findings if f.gates])
-    return found.verdict
+ADD = add_multinode("Worker")
 
 
 def renamed(objects: list[Raw], old: str, new: str) -> list[Raw]:

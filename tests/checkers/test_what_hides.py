@@ -42,17 +42,11 @@ from tests.builders import (
     settled_component,
     swapped,
 )
+from tests.checkers.verdicts import verdict
 
 SINGLE, MULTI = a_graph(), a_graph(node_count=2)
 ADD, REMOVE = add_multinode("Worker"), remove_multinode("Worker")
 RECONCILES = a_profile(promises={"add_multinode": "reconcile", "remove_multinode": "reconcile"})
-
-
-def verdict(h: HistoryBuilder) -> Verdict:
-    h.operator(OperatorEventKind.READY)
-    found = judge(h.history())
-    print([f"{f.checker} {f.verdict}: {f.message}" for f in found.findings if f.gates])
-    return found.verdict
 
 
 def transitioned() -> HistoryBuilder:
