@@ -18,9 +18,13 @@ STAMP := $(VENV)/.installed
 
 .PHONY: conformance test lint unit mutants in-kind programs lock clean
 
+# Where the node image can neither be found nor pulled, kind and it are built; not if a user names another.
+PINNED_NODE = $$($(BIN)/python -c 'from conformance.cluster.kind import KindOptions; print(KindOptions().node_image)')
+WITH_KIND = $(if $(findstring --kind-image,$(ARGS))$(findstring --kubernetes-version,$(ARGS)),,tools/kind-offline/where-needed.sh "$(PINNED_NODE)")
+
 # The plugin of the extra `kind` is loaded by every worker, needed or not.
 conformance: $(STAMP) programs
-	$(BIN)/python -m pytest cases -n $(WORKERS) $(addprefix --operator=,$(OPERATOR)) \
+	$(if $(filter kind,$(CLUSTER)),$(WITH_KIND)) $(BIN)/python -m pytest cases -n $(WORKERS) $(addprefix --operator=,$(OPERATOR)) \
 	  $(if $(filter kind,$(CLUSTER)),,-p no:pytest-kind-ng) \
 	  --cluster=$(CLUSTER) --results=$(RESULTS) --alluredir=$(RESULTS)/allure-results \
 	  --junit-xml=$(RESULTS)/junit.xml $(ARGS)
@@ -40,10 +44,9 @@ unit: $(STAMP) programs
 mutants: $(STAMP) programs
 	$(BIN)/python -m pytest tests/mutants -n 2 $(ARGS)
 
-# Everything that takes a kind cluster; needs Docker, kind, kubectl (tools/kind-offline has them where no
-# image can be pulled). One cluster at a time is enough for two cores.
+# Everything that takes a kind cluster. One cluster at a time is enough for two cores.
 in-kind: $(STAMP) programs
-	$(BIN)/python -m pytest tests/kind tests/in_kind -m docker $(ARGS)
+	$(WITH_KIND) $(BIN)/python -m pytest tests/kind tests/in_kind -m docker $(ARGS)
 
 programs: $(STAMP)
 	@$(BIN)/python -m conformance.cluster.programs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,9 @@ from conformance.doctor.probing import Probe, run_all
 SCHEMA_VERSION = 1
 """Of the JSON. Names and meanings stay within a number; things may be added."""
 
+_UNUSABLE = frozenset({State.MISSING, State.UNKNOWN})
+_NOT_THERE = _UNUSABLE | {State.WARNING}
+
 PROBES: Mapping[str, Probe] = {
     "python": python.python,
     "lock": python.lock,
@@ -27,6 +30,7 @@ PROBES: Mapping[str, Probe] = {
     "go": programs.go,
     "docker": programs.docker,
     **{name: functools.partial(programs.tool, name) for name in ("kind", "kubectl", "helm")},
+    "node-image": programs.node_image,
     "pytest-kind": python.pytest_kind,
     "kubeconfig": machine.kubeconfig,
 }
@@ -94,7 +98,13 @@ def _embedded(found: Mapping[str, Finding]) -> KindReport:
 
 
 def _kind(found: Mapping[str, Finding]) -> KindReport:
-    return _needing(Kind.KIND, found, ("python", "docker", "kind", "kubectl", "pytest-kind"))
+    report = _needing(Kind.KIND, found, ("python", "docker", "kind", "kubectl", "pytest-kind"))
+    if not report.works or _there(found, "node-image"):
+        return report
+    reasons, install = _lacking(found, ("node-image",), states=_NOT_THERE)
+    return dataclasses.replace(
+        report, readiness=Readiness.PREPARABLE, reasons=reasons, install=install
+    )
 
 
 def _kubeconfig(found: Mapping[str, Finding]) -> KindReport:
@@ -112,13 +122,13 @@ def _there(found: Mapping[str, Finding], name: str) -> bool:
 
 
 def _lacking(
-    found: Mapping[str, Finding], names: Sequence[str]
+    found: Mapping[str, Finding], names: Sequence[str], *, states: Set[State] = _UNUSABLE
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Why what is needed is not there, and what to do for it."""
     reasons, install = [], []
     for name in names:
         finding = found.get(name, Finding(name=name, state=State.UNKNOWN, note="not looked for"))
-        if finding.state in (State.MISSING, State.UNKNOWN):
+        if finding.state in states:
             reasons.append(f"{name}: {finding.note or finding.state}")
             install += [finding.install] if finding.install else []
     return tuple(reasons), tuple(install)

@@ -16,7 +16,10 @@ from conformance.doctor.probing import said
 _PREPARE = "python -m conformance.cluster.programs (about 10 minutes if they are built)"
 _GO = ".".join(str(part) for part in GO_VERSION)
 _TOOLS: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "kind": (("version", "-q"), "kind 0.30 or newer"),
+    "kind": (
+        ("version", "-q"),
+        "kind 0.30 or newer; where no image can be pulled, make conformance CLUSTER=kind builds it",
+    ),
     "kubectl": (("version", "--client"), "kubectl"),
     "helm": (("version", "--short"), "Helm 3 or 4, for operators that ship as a chart"),
 }
@@ -91,6 +94,25 @@ def docker() -> list[Finding]:
             name="docker", state=State.MISSING, place=path,
             note=f"its daemon cannot be used: {answer}",
             install="start the Docker daemon, and let this user reach it (group docker)",
+        )
+    ]  # fmt: skip
+
+
+def node_image(environ: Mapping[str, str] | None = None) -> list[Finding]:
+    """The image that a kind cluster is made from, if Docker has it already. Pulls nothing."""
+    # It brings the Kubernetes client along; where that is missing, the other findings must stand.
+    from conformance.cluster.kind.pins import DEFAULT_KUBERNETES, NODE_IMAGE_VARIABLE
+    from conformance.cluster.kind.pins import node_image as pinned
+
+    environ = os.environ if environ is None else environ
+    image = environ.get(NODE_IMAGE_VARIABLE, "") or pinned(DEFAULT_KUBERNETES)
+    path = shutil.which("docker", path=environ.get("PATH", ""))
+    if path is not None and said(path, "image", "inspect", "--format", "{{.Id}}", image)[0]:
+        return [Finding(name="node-image", state=State.OK, place=image)]
+    return [
+        Finding(
+            name="node-image", state=State.WARNING, place=image, note="not in Docker: kind pulls it",
+            install="where nothing can be pulled: make conformance CLUSTER=kind builds another",
         )
     ]  # fmt: skip
 

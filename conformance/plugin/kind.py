@@ -14,7 +14,7 @@ import pytest
 
 from conformance.cluster.kind import KindOptions
 from conformance.cluster.kind.cluster import KindClusterClass
-from conformance.cluster.kind.pins import DEFAULT_KUBERNETES
+from conformance.cluster.kind.pins import DEFAULT_KUBERNETES, NODE_IMAGE_VARIABLE
 from conformance.model.errors import UsageError
 
 _PLUGINS = ("pytest-kind-ng", "pytest-kind")
@@ -54,8 +54,8 @@ def kind_cluster_class(config: pytest.Config) -> KindClusterClass:
 def kind_options(
     config: pytest.Config, *, kubernetes: str = "", environ: Mapping[str, str] | None = None
 ) -> KindOptions:
-    """pytest-kind's own options, as the suite understands them, and two environment variables.
-    Raises UsageError."""
+    """pytest-kind's own options, as the suite understands them, and environment variables; options
+    win. Raises UsageError."""
     environ = os.environ if environ is None else environ
     if config.getoption("kubeconfig", None):
         raise UsageError(
@@ -63,8 +63,11 @@ def kind_options(
             "out; to test on a cluster of your own, say --cluster=kubeconfig --kube-context=NAME"
         )
     name = config.getoption("cluster_name", None) or ""
+    image = config.getoption("kind_image", None) or ""
+    if not image and not kubernetes:
+        image = environ.get(NODE_IMAGE_VARIABLE, "")
     return KindOptions(
-        image=config.getoption("kind_image", None) or "",
+        image=image,
         kubernetes=kubernetes or DEFAULT_KUBERNETES,
         name="" if name == _DEFAULT_NAME else name,
         keep=bool(config.getoption("keep_cluster", False)),

@@ -22,7 +22,7 @@ from tests.gate.support import ROOT, environment, executable, run
 
 NEEDED = [
     "python", "architecture", *(str(program) for program in PINS), "lws-crds", "docker", "kind",
-    "kubectl", "pytest-kind", "kubeconfig", "go", "cache",
+    "kubectl", "node-image", "pytest-kind", "kubeconfig", "go", "cache",
 ]  # fmt: skip
 
 
@@ -75,6 +75,34 @@ def test_programs_that_are_not_there_are_prepared_by_the_first_run() -> None:
     assert embedded.readiness is Readiness.PREPARABLE
     assert embedded.works
     assert "not there yet: etcd" in embedded.reasons[0]
+
+
+@pytest.mark.parametrize("state", [State.WARNING, State.UNKNOWN])
+def test_a_node_image_that_docker_lacks_is_had_by_the_first_run(state: State) -> None:
+    (kind,) = (k for k in having(node_image=state).kinds if k.kind is Kind.KIND)
+    assert kind.readiness is Readiness.PREPARABLE
+    assert kind.reasons == (f"node-image: {state}",)
+    assert kind.install == ("get node-image",)
+    (kind,) = (k for k in having(node_image=state, kind=State.MISSING).kinds if k.kind is Kind.KIND)
+    assert kind.readiness is Readiness.NO
+    assert kind.install == ("get kind",)
+
+
+@pytest.mark.parametrize(
+    ("environ", "wanted"),
+    [({}, "kindest/node:v1.37"), ({"DGD_CONFORMANCE_KIND_IMAGE": "mine:1"}, "mine:1")],
+)
+def test_the_node_image_looked_for_is_the_one_that_a_run_would_take(
+    tmp_path: Path, environ: dict[str, str], wanted: str
+) -> None:
+    def found(script: str) -> Finding:
+        executable(tmp_path / "docker", f"#!/bin/sh\n{script}\n")
+        (finding,) = programs.node_image({**environ, "PATH": str(tmp_path)})
+        assert finding.place.startswith(wanted)
+        return finding
+
+    assert found(f'case "$5" in {wanted}*) echo sha256:0 ;; *) exit 1 ;; esac').state is State.OK
+    assert found("echo Error: No such image >&2; exit 1").state is State.WARNING
 
 
 def test_programs_that_nobody_can_build_are_not(monkeypatch: pytest.MonkeyPatch) -> None:

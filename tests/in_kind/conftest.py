@@ -1,6 +1,6 @@
 """A kind cluster with the reference operator in it, and whole runs of the suite against both.
 
-The node image is --kind-image, or kindest/node:offline if Docker has it, or the pinned one."""
+The node image is the one that a run without further options would have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from conformance.operator.inputs import Inputs
 from conformance.operator.pods import RealNodes, install_in_pods
 from conformance.plugin.kind import kind_cluster_class, kind_options
 
-OFFLINE = "kindest/node:offline"
 SEED = [
     "test_add_multinode.py::test_worker_becomes_an_lws[reference-merge-patch-v1beta1]",
     "test_remove_multinode.py::test_worker_becomes_a_deployment[reference-merge-patch-v1beta1]",
@@ -39,9 +38,8 @@ def docker(pytestconfig: pytest.Config) -> Docker:
 
 
 @pytest.fixture(scope="session")
-def node_image(pytestconfig: pytest.Config, docker: Docker) -> str:
-    given = kind_options(pytestconfig)
-    return given.image or (OFFLINE if docker.has_image(OFFLINE) else given.node_image)
+def node_image(pytestconfig: pytest.Config) -> str:
+    return kind_options(pytestconfig).node_image
 
 
 @pytest.fixture(scope="session")

@@ -118,6 +118,18 @@ def test_its_kubeconfig_would_be_overwritten_and_is_refused() -> None:
         options({"kubeconfig": "/home/me/.kube/config"})
 
 
+@pytest.mark.parametrize(
+    ("given", "kubernetes", "image"),
+    [({}, "", "mine:1"), ({"kind_image": "other:2"}, "", "other:2"), ({}, "1.36", "")],
+)
+def test_the_environments_image_is_for_who_does_not_choose(
+    given: dict[str, Any], kubernetes: str, image: str
+) -> None:
+    environ = {"DGD_CONFORMANCE_KIND_IMAGE": "mine:1"}
+    config: Any = Config(given)
+    assert kind_options(config, kubernetes=kubernetes, environ=environ).image == image
+
+
 def test_gates_and_mirrors_come_from_the_environment() -> None:
     found = options(
         {},

@@ -1,6 +1,6 @@
 """A real kind cluster. Needs Docker, kind and kubectl: `pytest -m docker tests/kind`.
 
-The node image is --kind-image, or kindest/node:offline if Docker has it, or the pinned one."""
+The node image is the one that a run without further options would have."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ from conformance.plugin.kind import kind_cluster_class, kind_options
 pytestmark = pytest.mark.docker
 
 DEFAULT = "/api/v1/namespaces/default"
-OFFLINE = "kindest/node:offline"
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +40,9 @@ def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def options(pytestconfig: pytest.Config, docker: Docker) -> KindOptions:
+def options(pytestconfig: pytest.Config) -> KindOptions:
     given = kind_options(pytestconfig)
-    image = given.image or (OFFLINE if docker.has_image(OFFLINE) else "")
-    return KindOptions(image=image, kind=given.kind, kubectl=given.kubectl)
+    return KindOptions(image=given.image, kind=given.kind, kubectl=given.kubectl)
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,9 @@ NODE_IMAGES: Mapping[str, str] = {
 """Kubernetes minor version → node image. With digests, since a tag may come to mean a build for
 another kind release."""
 
+NODE_IMAGE_VARIABLE = "DGD_CONFORMANCE_KIND_IMAGE"
+"""The node image where no option says which: for machines that cannot pull the pinned one."""
+
 DEFAULT_KUBERNETES = "1.37"
 """The version of the embedded control plane, so that both kinds of cluster say the same."""
 
