@@ -43,9 +43,13 @@ def _foreign(kind: str, name: str, labels: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _kinds_of_groups(trial: Trial) -> list[str]:
-    """What this operator makes for a multinode service and for no other."""
-    gang = [trial.profile.multinode.gang_kind]
-    return ["LeaderWorkerSet", *(gang if trial.profile.multinode.gang is Gang.PER_GROUP else [])]
+    """What this operator makes for a multinode service and for no other, of the kinds that can be
+    made here."""
+    multinode = trial.profile.multinode
+    kinds = ["LeaderWorkerSet"]
+    if multinode.gang is Gang.PER_GROUP and multinode.gang_kind in SPECS:
+        kinds.append(multinode.gang_kind)
+    return kinds
 
 
 def _foreseeable_name(trial: Trial) -> str:

@@ -213,7 +213,8 @@ def _parser() -> argparse.ArgumentParser:
         "cleanup",
         help="remove what killed runs left: kind clusters, or namespaces in a cluster",
         description="Without --kube-context: kind clusters that killed runs left on this machine. "
-        "With it: namespaces and operators that they left in that cluster, known by their labels.",
+        "With it: namespaces and operators that they left in that cluster, known by their labels. "
+        "An operator that they had stopped is started again.",
     )
     cleanup.add_argument(
         "--kube-context", dest="kube_context", metavar="NAME", help="context of the cluster"

@@ -13,6 +13,7 @@ from conformance.cluster.kind import KindOptions, KindPlane
 from conformance.cluster.own import OwnClusterOptions, OwnClusterPlane
 from conformance.cluster.programs import Programs, ensure
 from conformance.model.installs import Placement
+from conformance.model.profile import Profile
 
 DEFAULT_NODES = 4
 """Simulated nodes of the embedded control plane, with 128 GPUs each."""
@@ -59,12 +60,13 @@ def choose(
     nodes: int = DEFAULT_NODES,
     logs: Path | None = None,
     programs: Programs | None = None,
-    components: bool = True,
+    profile: Profile | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> EmbeddedPlane | KindPlane | OwnClusterPlane:
     """A plane of that kind, not yet started. `logs`: a directory for its logs and audit log.
     `programs` of an embedded one; None: prepared here, which on a fresh machine takes minutes.
-    `components`: cases change components, too. `tell` hears what could not be removed at the end."""
+    `profile`: of the operator, for the rights that its cases need. `tell` hears what could not be
+    removed at the end."""
     if request.kind_options is not None:
         return KindPlane(
             options=request.kind_options,
@@ -73,5 +75,5 @@ def choose(
             logs=logs,
         )
     if request.own_options is not None:
-        return OwnClusterPlane(request.own_options, components=components, tell=tell)
+        return OwnClusterPlane(request.own_options, profile=profile, tell=tell)
     return EmbeddedPlane(programs=programs or ensure(), nodes=nodes, logs=logs)

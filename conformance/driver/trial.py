@@ -307,7 +307,13 @@ class Trial:
         """The operator is stopped (or killed) within this block, and ready again after it."""
         control = self._control()
         self._operator_step("kill operator" if kill else "stop operator")
-        (control.kill if kill else control.stop)()
+        try:
+            (control.kill if kill else control.stop)()
+        except BaseException:
+            # Half an end, where the rest is forbidden or hangs: others need the operator back.
+            with contextlib.suppress(InfraError):
+                control.start()
+            raise
         try:
             yield
         finally:

@@ -1,4 +1,4 @@
-"""Labels by which the suite knows its own objects in a cluster that others use, too."""
+"""Labels by which the suite knows its own objects in a cluster that others use, and its note there."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ RUN = "conformance.dgd.dev/run"
 
 DISPOSABLE = "conformance.dgd.dev/disposable"
 """`true` on namespace kube-system or default: the owner of the cluster lets the suite use it."""
+
+ENDED = "conformance.dgd.dev/operator-ended"
+"""Annotation of an operator's Deployment: how the suite last ended it, when (seconds since 1970), and
+with how many replicas to start it, such as `stop 1796054400.000 1`. It stays until the run ends, so
+that whoever watches the pods can tell a planned end from a crash."""
 
 
 def of_run(run: str) -> dict[str, str]:

@@ -106,7 +106,7 @@ class OpenPlane:
             self._plane = choose(
                 self._options.cluster,
                 logs=self._options.results / "logs" / self.name,
-                components=self._loaded.profile.supports(Feature.COMPONENT),
+                profile=self._loaded.profile,
                 tell=self._say,
             )
             for line in self._plane.plan():

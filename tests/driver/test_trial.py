@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -201,6 +202,40 @@ def test_a_case_that_stops_a_shared_operator_is_told_to_be_disruptive(trial: Tri
         trial.operator_down(),
     ):
         raise AssertionError("nothing was stopped")
+
+
+class Control:
+    """An operator whose end fails half-way."""
+
+    def __init__(self, *, comes_back: bool) -> None:
+        self.calls: list[str] = []
+        self._comes_back = comes_back
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+        raise InfraError("its pods may not be deleted")
+
+    kill = stop
+
+    def start(self) -> None:
+        self.calls.append("start")
+        if not self._comes_back:
+            raise InfraError("it was not ready")
+
+
+@pytest.mark.parametrize("comes_back", [True, False])
+@pytest.mark.parametrize("kill", [True, False])
+def test_an_operator_that_was_ended_by_half_is_started_again_and_the_cause_is_told(
+    trial: Trial, kill: bool, comes_back: bool
+) -> None:
+    control: Any = Control(comes_back=comes_back)
+    trial.session = dataclasses.replace(trial.session, control=control)
+    with (
+        pytest.raises(InfraError, match="its pods may not be deleted"),
+        trial.operator_down(kill=kill),
+    ):
+        raise AssertionError("it was not ended")
+    assert control.calls == ["stop", "start"]
 
 
 def test_a_moment_that_is_not_held_ends_the_case_and_is_journalled(

@@ -17,9 +17,11 @@ import pytest
 import yaml
 
 from conformance.cluster.embedded import EmbeddedPlane
+from conformance.cluster.own import rights
 from conformance.cluster.programs import ensure
 from conformance.kube import Api
 from conformance.model.runs import RunCase
+from conformance.operator.profiles import load
 from conformance.report import files
 from tests.gate.manifests import one, rendered
 from tests.gate.support import CI, environment, executable, run, suite_run
@@ -173,17 +175,19 @@ NEEDED = [
         ("leaderworkersets", "leaderworkerset.x-k8s.io"), ("customresourcedefinitions",
         "apiextensions.k8s.io"), ("podgroups", "scheduling.volcano.sh"),
     ]),
-    *((verb, DGD, NVIDIA, "") for verb in ("create", "update", "patch", "delete", "watch")),
-    ("delete", "dynamocomponentdeployments", NVIDIA, ""), ("create", "namespaces", "", ""),
-    ("delete", "namespaces", "", ""), ("create", "deployments", "apps", ""),
-    ("patch", "deployments", "apps", "scale"), ("get", "pods", "", "log"), ("delete", "pods", "", ""),
+    # What a run asks for itself.
+    *((verb, right.resource, right.group, "") for right in [
+        *rights.needed(None, install_operator=False), *rights.for_restarts(load("reference").profile),
+    ] for verb in right.verbs),
+    ("get", "pods", "", "log"),
 ]  # fmt: skip
 NOT_NEEDED = [
     ("create", "secrets", "", ""), ("create", "pods", "", "exec"), ("create", "pods", "", ""),
     ("create", "clusterroles", "rbac.authorization.k8s.io", ""), ("impersonate", "users", "", ""),
     ("patch", "nodes", "", ""), ("update", "namespaces", "", "finalize"),
     ("create", "customresourcedefinitions", "apiextensions.k8s.io", ""),
-    ("patch", DGD, NVIDIA, "status"),
+    ("patch", DGD, NVIDIA, "status"), ("delete", "deployments", "apps", ""),
+    ("create", "configmaps", "", ""),
 ]  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.operator.pods.control import ENDED
+from conformance.model.labels import ENDED
 from conformance.operator.pods.observer import Observer
 
 Raw = dict[str, Any]

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from conformance.cluster.embedded import EmbeddedPlane
+from conformance.cluster.own import ended
 from conformance.history.records import OperatorEventKind
 from conformance.kube import Api
 from conformance.model.bounds import Bounds
 from conformance.model.errors import UsageError
-from conformance.model.labels import of_run
+from conformance.model.labels import ENDED, of_run
 from conformance.operator import profiles
 from conformance.operator.inputs import Inputs
 from conformance.operator.pods import (
@@ -123,7 +124,33 @@ def test_operator_of_others_is_adopted_and_left_alone(
     adopted.close()
     after = operator.deployed.deployment()
     assert after is not None
-    assert after["metadata"]["generation"] == before["metadata"]["generation"]
+    # Only the note of an end by an earlier test is taken away.
+    assert after["spec"] == before["spec"]
+
+
+def test_an_end_is_noted_with_what_to_start_until_the_run_is_over(
+    operator: PodOperator, plane: EmbeddedPlane, api: Api, tmp_path: Path
+) -> None:
+    adopted = adopt_in_pods(
+        FakePodPlane(plane, throw_away=False),
+        operator.loaded,
+        bounds=BOUNDS,
+        log_directory=tmp_path / "ended",
+    )
+
+    def stopped() -> bool:
+        # As `cleanup` finds it after a run that was killed now.
+        return [(row.name, row.replicas) for row in ended.find(api)] == [("op", 1)]
+
+    assert not stopped()
+    adopted.stop()
+    assert stopped()
+    adopted.start()
+    assert not stopped()
+    adopted.close()
+    deployment = operator.deployed.deployment()
+    assert deployment is not None
+    assert ENDED not in deployment["metadata"]["annotations"]
 
 
 def test_image_faults_and_nodes_reach_the_pods(

@@ -18,14 +18,16 @@ from typing import Any
 import pytest
 
 import conformance.__main__ as conformance_main
-from conformance.cluster.own import OwnClusterPlane, cleanup, cli, life, plane, rights
+from conformance.cluster.embedded import EmbeddedPlane
+from conformance.cluster.own import OwnClusterPlane, cleanup, cli, ended, life, plane, rights
 from conformance.cluster.plane import PodPlane
 from conformance.driver.namespaces import open_namespace
 from conformance.kube import Api, Resource, apply_manifests, raise_for
 from conformance.model.bounds import Bounds
 from conformance.model.errors import UsageError
 from conformance.model.kinds import LWS, LWS_GROUP
-from conformance.model.labels import OWNED, of_run
+from conformance.model.labels import ENDED, OWNED, of_run
+from conformance.operator import profiles
 from conformance.record import RecorderProcess, Tail, verify
 from tests.cluster.planes import eventually
 from tests.own.crds import crd, graph
@@ -160,6 +162,92 @@ def test_a_killed_run_leaves_no_identity_behind_and_cleanup_removes_the_rest(
     assert admin.read(NAMESPACE, "unlabelled") is not None
     assert cli.run(arguments(path, yes=True)) == 0
     assert "nothing is left of crashed runs" in capsys.readouterr().out
+
+
+def deployment(admin: Api, name: str, *, replicas: int, note: str) -> None:
+    labels = {"app": name}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "m", "image": "m"}]},
+    }
+    apply_manifests(
+        admin,
+        [
+            {
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "metadata": {
+                    "name": name,
+                    "namespace": "default",
+                    "annotations": {ENDED: note} if note else {},
+                },
+                "spec": {
+                    "replicas": replicas,
+                    "selector": {"matchLabels": labels},
+                    "template": template,
+                },
+            }
+        ],
+    )
+
+
+def test_an_operator_that_a_killed_run_had_stopped_is_told_and_started_again(
+    admin: Api, powerful: Raw, options: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = options(powerful, i_own=True)
+    reference = profiles.load("reference").profile
+    assert reference.in_cluster is not None
+    pods = {"namespace": "default", "deployment": "theirs"}
+    ours = reference.in_cluster.model_copy(update=pods)
+    profile = reference.model_copy(update={"in_cluster": ours})
+
+    def check() -> None:
+        own = OwnClusterPlane(given, profile=profile)
+        own.check()
+        own.stop()
+
+    def wanted(name: str) -> int:
+        stored = admin.get(f"/apis/apps/v1/namespaces/default/deployments/{name}")
+        return int(stored["spec"]["replicas"])
+
+    deployment(admin, "theirs", replicas=0, note="kill 1796054400.000 3")
+    deployment(admin, "by-hand", replicas=0, note="")
+    deployment(admin, "was-ended", replicas=1, note="stop 1796054400.000 1")
+    try:
+        with pytest.raises(
+            UsageError, match=r"Deployment theirs .* a run scaled to 0 that crashed"
+        ):
+            check()
+        with OwnClusterPlane(given):
+            # By that one, perhaps, and for a moment.
+            check()
+            assert cli.run(arguments(given.kubeconfig, yes=True)) == 0
+        assert wanted("theirs") == 0
+        assert cli.run(arguments(given.kubeconfig, **{"dry-run": True})) == 0
+        told = capsys.readouterr().out
+        assert "would start again: Deployment theirs in namespace default" in told
+        assert "(replicas: 3)" in told
+        assert "by-hand" not in told
+        assert "was-ended" not in told
+        assert wanted("theirs") == 0
+        assert cli.run(arguments(given.kubeconfig, yes=True)) == 0
+        assert "started again: Deployment theirs" in capsys.readouterr().out
+        assert (wanted("theirs"), wanted("by-hand"), wanted("was-ended")) == (3, 0, 1)
+        check()
+        assert cli.run(arguments(given.kubeconfig, yes=True)) == 0
+        assert "nothing is left" in capsys.readouterr().out
+    finally:
+        for name in ("theirs", "by-hand", "was-ended"):
+            admin.delete(admin.resource_for("Deployment"), name, "default")
+
+
+def test_who_may_not_start_an_operator_is_told(admin: Api, cluster: EmbeddedPlane) -> None:
+    deployment(admin, "forbidden", replicas=0, note="stop 1796054400.000 1")
+    with Api.from_kubeconfig(cluster.kubeconfig_for("nobody-at-all")) as nobody:
+        assert ended.find(nobody) == []
+        (row,) = ended.find(admin)
+        assert "403" in ended.start(nobody, row)
+    admin.delete(admin.resource_for("Deployment"), "forbidden", "default")
 
 
 def test_a_run_of_another_machine_is_alive_as_long_as_its_lease_is_renewed(

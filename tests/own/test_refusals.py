@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+import runpy
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,14 +13,18 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from conformance import paths
 from conformance.cluster.certificates import Authority
 from conformance.cluster.embedded import EmbeddedPlane
-from conformance.cluster.own import OwnClusterPlane, kubeconfig, reach
+from conformance.cluster.own import OwnClusterPlane, kubeconfig, reach, rights
 from conformance.kube import Api, Resource, raise_for
 from conformance.kube.credentials import Plugin
 from conformance.model.errors import UsageError
 from conformance.model.labels import DISPOSABLE
+from conformance.model.profile import Gang, Profile
+from conformance.operator import profiles
 from tests.kube.fake_api import POD, FakeApi
+from tests.objects import a_profile
 from tests.own.users import (
     ConnectProxy,
     bind_role,
@@ -133,6 +138,43 @@ def test_all_missing_rights_are_told_in_one_table(cluster: EmbeddedPlane, option
     assert rows["dynamographdeployments.nvidia.com"] == "get,list,watch,create,update,patch,delete"
     assert {"leases.coordination.k8s.io", "serviceaccounts", "deployments.apps"} <= rows.keys()
     assert "customresourcedefinitions.apiextensions.k8s.io" not in rows
+
+
+def test_what_cases_create_beside_graphs_is_asked_for_as_the_profile_needs_it() -> None:
+    cases = runpy.run_path(str(paths.cases() / "test_foreign.py"))
+    created = {(body[0].rpartition("/")[0], kind) for kind, body in cases["SPECS"].items()}
+
+    def asked(profile: Profile | None) -> set[tuple[str, str]]:
+        wanted = rights.needed(profile, install_operator=False)
+        plurals = {(row.group, row.resource) for row in wanted if "create" in row.verbs}
+        return {(group, kind) for group, kind in created if (group, f"{kind.lower()}s") in plurals}
+
+    assert asked(None) == asked(profiles.load("reference").profile) == created
+    assert {kind for _, kind in asked(a_profile(gang=Gang.NONE))} == {
+        "Deployment",
+        "Service",
+        "LeaderWorkerSet",
+    }
+
+
+def test_who_may_not_stop_the_operator_is_told_once_and_may_run(
+    restricted: Raw, options: Any, cluster: EmbeddedPlane, admin: Api
+) -> None:
+    reference = profiles.load("reference").profile
+    assert reference.in_cluster is not None
+    plane = OwnClusterPlane(options(restricted), profile=reference)
+    (line,) = [line for line in plane.plan() if line.startswith("lacks:")]
+    plane.stop()
+    assert "patch deployments.apps, delete pods" in line
+    assert f"namespace {reference.in_cluster.namespace}" in line
+    assert "cases that stop the operator will be `unknown`" in line
+    more = [(("apps",), ("deployments",), ("patch",)), (("",), ("pods",), ("delete",))]
+    bind_role(admin, "restarter", more=more)
+    may = kubeconfig_of(cluster.kubeconfig_for("restarter"), context="kind-x")
+    for profile in (reference, a_profile(), None):
+        plane = OwnClusterPlane(options(may), profile=profile)
+        assert not [line for line in plane.plan() if line.startswith("lacks:")]
+        plane.stop()
 
 
 def test_installing_an_operator_needs_more_rights(

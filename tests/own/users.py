@@ -21,6 +21,9 @@ _RUN = [
     (("",), ("serviceaccounts",), ("get",)),
     (("nvidia.com",), ("*",), ("*",)),
     (("apps",), ("deployments",), ("create",)),
+    (("",), ("services",), ("create",)),
+    (("leaderworkerset.x-k8s.io",), ("leaderworkersets",), ("create",)),
+    (("scheduling.volcano.sh",), ("podgroups",), ("create",)),
 ]
 _SEE = [
     (("",), ("pods", "services", "events", "configmaps"), ("get", "list", "watch")),

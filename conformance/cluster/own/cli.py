@@ -7,8 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from conformance.cluster.own import cleanup, kubeconfig, reach
-from conformance.cluster.own.cleanup import Leftover
+from conformance.cluster.own import cleanup, ended, kubeconfig, reach
+from conformance.cluster.own.ended import Ended
 from conformance.cluster.own.options import CONTEXT_OPTION
 from conformance.kube import Api
 from conformance.model.errors import UsageError
@@ -17,8 +17,9 @@ EXIT_STUCK = 1
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List left-overs of crashed runs, ask, remove them. 0: nothing of them is left (or --dry-run);
-    1: something is still there, told in a sentence each. Raises UsageError, InfraError."""
+    """List left-overs of crashed runs, ask, remove them, and start again what they had stopped. 0:
+    nothing of them is left (or --dry-run); 1: something is still there, told in a sentence each. Raises
+    UsageError, InfraError."""
     with (
         tempfile.TemporaryDirectory(prefix="dgd-conformance-") as directory,
         _api(arguments, Path(directory)) as api,
@@ -29,21 +30,40 @@ def run(arguments: argparse.Namespace) -> int:
         if spared:
             runs = ", ".join(sorted({row.run or "without an id" for row in spared}))
             print(f"left alone: {len(spared)} of runs that are going on ({runs}); --all takes them")
-        if not rows:
+        # A run that is going on may have stopped its operator for a moment.
+        stopped = ended.find(api) if arguments.all or not spared else []
+        if not rows and not stopped:
             print("nothing is left of crashed runs")
             return 0
+        will = "would" if arguments.dry_run else "to"
+        for operator in stopped:
+            print(f"{will} start again: {operator} (replicas: {operator.replicas})")
         for row in rows:
-            print(f"{'would remove' if arguments.dry_run else 'to remove'}: {row}")
+            print(f"{will} remove: {row}")
         if arguments.dry_run:
             return 0
-        if not arguments.yes and not _asked(rows):
-            print("nothing was removed")
+        if not arguments.yes and not _asked(len(rows) + len(stopped)):
+            print("nothing was changed")
             return EXIT_STUCK
+        # First, so that finalizers of graphs can run.
+        problems = _started(api, stopped)
         removal = cleanup.remove(api, rows, tell=print)
-    print(f"removed {len(removal.removed)} of {len(rows)}")
-    for sentence in removal.stuck:
+    if rows:
+        print(f"removed {len(removal.removed)} of {len(rows)}")
+    for sentence in (problems := [*problems, *removal.stuck]):
         print(sentence)
-    return EXIT_STUCK if removal.stuck else 0
+    return EXIT_STUCK if problems else 0
+
+
+def _started(api: Api, stopped: list[Ended]) -> list[str]:
+    problems = []
+    for row in stopped:
+        problem = ended.start(api, row)
+        if problem:
+            problems.append(f"{row}, could not be started again: {problem}")
+        else:
+            print(f"started again: Deployment {row.name} in namespace {row.namespace}")
+    return problems
 
 
 def _api(arguments: argparse.Namespace, directory: Path) -> Api:
@@ -56,7 +76,7 @@ def _api(arguments: argparse.Namespace, directory: Path) -> Api:
     return api
 
 
-def _asked(rows: list[Leftover]) -> bool:
+def _asked(count: int) -> bool:
     if not sys.stdin.isatty():
-        raise UsageError("nobody is there to ask; give --yes to remove what is listed above")
-    return input(f"Remove these {len(rows)}? [y/N] ").strip().lower() in ("y", "yes")
+        raise UsageError("nobody is there to ask; give --yes to do what is listed above")
+    return input(f"Do these {count}? [y/N] ").strip().lower() in ("y", "yes")

@@ -12,6 +12,7 @@ from typing import Self
 from conformance.cluster import directory as directories
 from conformance.cluster.own import (
     cleanup,
+    ended,
     images,
     kubeconfig,
     ownership,
@@ -28,6 +29,7 @@ from conformance.kube import FIELD_MANAGER, Api, Resource
 from conformance.model import labels
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.kinds import LWS, LWS_GROUP, Layer
+from conformance.model.profile import Profile
 
 END_SECONDS = 60.0
 """For graphs, and then for namespaces, at the end of a run."""
@@ -48,17 +50,16 @@ class OwnClusterPlane:
         self,
         options: OwnClusterOptions,
         *,
-        components: bool = True,
-        more_rights: Sequence[Right] = (),
+        profile: Profile | None = None,
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`components`: cases change components (DCD), too. `more_rights`: what the operator's
-        installation or control needs beside. `tell` hears what could not be removed at the end."""
+        """`profile`: of the operator that cases will change, whose rights are asked for; None: all that
+        any would need. `tell` hears what could not be removed at the end."""
         self.run = uuid.uuid4().hex[:8]
         """Id of the run, for `open_namespace` and for labels of what is installed."""
         self._options = options
-        self._components = components
-        self._more_rights = tuple(more_rights)
+        self._profile = profile
+        self._no_restarts: list[Right] = []
         self._tell = tell
         self._supervisor: Supervisor | None = None
         self._context: Context | None = None
@@ -181,6 +182,12 @@ class OwnClusterPlane:
         if self._unseen:
             kinds = ", ".join(sorted(str(kind) for kind in self._unseen))
             lines.append(f"unseen:  {kinds}: nothing is concluded of these (`unknown`)")
+        if self._no_restarts:
+            lacks = ", ".join(f"{'/'.join(r.verbs)} {r.name}" for r in self._no_restarts)
+            lines.append(
+                f"lacks:   {lacks} in namespace {self._no_restarts[0].namespace}: cases that stop the "
+                "operator will be `unknown`"
+            )
         if self._context.namespace:
             lines.append(f"ignores: the context's default namespace {self._context.namespace}")
         if self._crashed:
@@ -267,21 +274,34 @@ class OwnClusterPlane:
         self._context = context
         api = Api.from_kubeconfig(self._kubeconfig)
         server = reach.first_answer(api, context)
-        wanted = rights.needed(
-            components=self._components, install_operator=options.install_operator
-        )
+        wanted = rights.needed(self._profile, install_operator=options.install_operator)
         who = f"user {context.user_name or '(none)'} of context {context.name}"
         try:
             # Before any question that is a POST: a cluster that is not the user's sees reads alone.
             self._reason = ownership.reason(api, context, options)
-            rights.require(api, [*wanted, *self._more_rights], who=who)
+            rights.require(api, wanted, who=who)
+            self._no_restarts = rights.missing(api, rights.for_restarts(self._profile))
             self._kinds = api.discover()
             self._unseen = sight.unseen(api, self._kinds)
             self._versions = sight.versions(api, server, self._kinds)
-            self._crashed = [row for row in cleanup.find(api) if not row.alive]
+            found = cleanup.find(api)
+            self._crashed = [row for row in found if not row.alive]
+            self._require_running(api, context, others=len(found) > len(self._crashed))
         except InfraError as error:
             raise UsageError(f"context {context.name} cannot be used: {error}") from error
         self._api = api
+
+    def _require_running(self, api: Api, context: Context, *, others: bool) -> None:
+        """`others`: runs that are going on may have stopped it for a moment."""
+        pods = self._profile.in_cluster if self._profile is not None else None
+        if pods is None or others:
+            return
+        row = ended.read(api, pods.namespace, pods.deployment)
+        if row is not None:
+            raise UsageError(
+                f"the operator does not run: its {row} that crashed then; start it again with "
+                f"python -m conformance cleanup {CONTEXT_OPTION}={context.name}"
+            )
 
     def _drop(self) -> None:
         api, self._api = self._api, None

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from conformance.kube import Api, raise_for
 from conformance.model.errors import UsageError
 from conformance.model.graph import GROUP
+from conformance.model.kinds import LWS_GROUP, POD_GROUP, POD_GROUP_GROUP
+from conformance.model.profile import Feature, Gang, Profile
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _AT_ONCE = 16
@@ -34,8 +36,14 @@ class Right:
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
 
-def needed(*, components: bool, install_operator: bool) -> list[Right]:
-    """What every run needs. `components`: the operator serves components (DCD) that cases change."""
+def needed(profile: Profile | None, *, install_operator: bool) -> list[Right]:
+    """What every run with an operator of this profile needs; None: with any operator. What restarts
+    need is `for_restarts`: without it all other cases can be judged."""
+    components = profile is None or profile.supports(Feature.COMPONENT)
+    groups = profile is None or profile.supports(Feature.MULTINODE)
+    gangs = profile is None or (
+        profile.multinode.gang is Gang.PER_GROUP and profile.multinode.gang_kind == POD_GROUP
+    )
     rows = [
         Right(
             resource="namespaces",
@@ -49,26 +57,34 @@ def needed(*, components: bool, install_operator: bool) -> list[Right]:
             why="the sign that this run is alive",
         ),
         Right(resource="serviceaccounts", verbs=("get",), why="a namespace is ready for pods"),
-        Right(
-            group=GROUP, resource="dynamographdeployments", verbs=_CHANGE, why="what cases change"
-        ),
-        Right(
-            group="apps",
-            resource="deployments",
-            verbs=("create",),
-            why="an object that is not the operator's, in a case's namespace",
-        ),
+        _changed("dynamographdeployments"),
+        *([_changed("dynamocomponentdeployments")] if components else []),
+        _foreign("apps", "deployments"),
+        _foreign("", "services"),
+        *([_foreign(LWS_GROUP, "leaderworkersets")] if groups else []),
+        *([_foreign(POD_GROUP_GROUP, "podgroups")] if groups and gangs else []),
     ]
-    if components:
-        rows.append(
-            Right(
-                group=GROUP,
-                resource="dynamocomponentdeployments",
-                verbs=_CHANGE,
-                why="what cases change",
-            )
-        )
     return rows + (_installing() if install_operator else [])
+
+
+def for_restarts(profile: Profile | None) -> list[Right]:
+    """What cases that stop an operator in pods need, in its own namespace."""
+    if profile is None or profile.in_cluster is None or not profile.supports(Feature.RESTART):
+        return []
+    namespace, why = profile.in_cluster.namespace, "stopping and starting the operator"
+    return [
+        Right(group="apps", resource="deployments", verbs=("patch",), namespace=namespace, why=why),
+        Right(resource="pods", verbs=("delete",), namespace=namespace, why=why),
+    ]
+
+
+def _changed(resource: str) -> Right:
+    return Right(group=GROUP, resource=resource, verbs=_CHANGE, why="what cases change")
+
+
+def _foreign(group: str, resource: str) -> Right:
+    why = "an object that is not the operator's, in a case's namespace"
+    return Right(group=group, resource=resource, verbs=("create",), why=why)
 
 
 def _installing() -> list[Right]:

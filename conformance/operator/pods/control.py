@@ -21,6 +21,7 @@ from typing import Any
 
 from conformance.kube import Api, raise_for
 from conformance.model.errors import InfraError
+from conformance.model.labels import ENDED
 from conformance.operator import probes
 from conformance.operator.pods.deployed import (
     DEPLOYMENTS,
@@ -34,10 +35,6 @@ from conformance.operator.pods.deployed import (
 from conformance.operator.pods.leadership import wait_for_leader
 from conformance.operator.pods.trouble import trouble
 from conformance.operator.process import StartError
-
-ENDED = "dgd-conformance.dev/operator-ended"
-"""Annotation of the Deployment: how the suite last ended it and when, so that whoever watches its pods
-can tell a planned end from a crash."""
 
 POLL = 0.2
 """Seconds between two looks."""
@@ -141,8 +138,8 @@ class PodControl:
 
     def _end(self, how: End) -> None:
         with self._control:
-            mark = {ENDED: f"{how.value} {time.time():.3f}"}
-            self._patch({"metadata": {"annotations": mark}, "spec": {"replicas": 0}})
+            note = f"{how.value} {time.time():.3f} {self.target.replicas}"
+            self._patch({"metadata": {"annotations": {ENDED: note}}, "spec": {"replicas": 0}})
             grace = 2.0 if how is End.KILL else self.target.grace
             began = time.monotonic()
             while pods := self._left():
@@ -175,6 +172,12 @@ class PodControl:
             if seen >= int(deployment["metadata"]["generation"]) and not status.get("replicas"):
                 return self.deployed.pods()
             time.sleep(POLL / 4)
+
+    def forget_ends(self) -> None:
+        """Take the note of the last end off a Deployment that stays. Raises InfraError."""
+        deployment = self.deployed.deployment()
+        if deployment and ENDED in (deployment["metadata"].get("annotations") or {}):
+            self._patch({"metadata": {"annotations": {ENDED: None}}})
 
     def _patch(self, body: Mapping[str, Any]) -> None:
         target = self.target

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.history.records import OperatorEvent, OperatorEventKind
-from conformance.operator.pods.control import ENDED, End
+from conformance.model.labels import ENDED
+from conformance.operator.pods.control import End
 from conformance.operator.pods.deployed import container_status, is_going
 
 _PLANNED = {End.STOP: OperatorEventKind.STOPPED, End.KILL: OperatorEventKind.KILLED}

@@ -9,6 +9,7 @@ from typing import Any
 
 from conformance.history.records import OperatorEvent
 from conformance.kube import Api
+from conformance.model.errors import InfraError
 from conformance.model.profile import Profile
 from conformance.operator.pods.control import PodControl
 from conformance.operator.pods.deployed import Target
@@ -94,10 +95,17 @@ class PodOperator(PodControl):
         was to be removed stays; what can be removed is."""
         remove, self._remove = self._remove, None
         with contextlib.ExitStack() as ending:
+            if remove is None:
+                ending.callback(self._forget_ends)
             ending.callback(self._watcher.close, gone=remove is not None)
             if remove is not None:
                 self._watcher.look_away()
                 remove()
+
+    def _forget_ends(self) -> None:
+        # Best effort: of an operator that runs, the note says nothing to anybody.
+        with contextlib.suppress(InfraError):
+            self.forget_ends()
 
 
 def service_account(deployment: Mapping[str, Any]) -> str:
