@@ -281,12 +281,15 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return summary.header(config.stash[OPTIONS])
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
     """The verdict table."""
     config = terminalreporter.config
     reports = config.stash.get(_REPORTS, None)
     if reports is not None:
         summary.show(terminalreporter, config.stash[OPTIONS], reports)
+    elif exitstatus == _Exit.NO_TESTS_COLLECTED and not _only_looks(config):
+        # With workers, pytest says of a misspelt node id no more than "no tests ran".
+        terminalreporter.write_line(summary.nothing_selected(config, config.stash[OPTIONS]))
 
 
 def _prepare_programs(config: pytest.Config) -> None:

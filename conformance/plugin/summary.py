@@ -186,6 +186,17 @@ def _short(path: Path) -> str:
         return str(path)
 
 
+def nothing_selected(config: pytest.Config, run: RunOptions) -> str:
+    """That no case was selected, by what, and how to see which there are."""
+    keyword = config.getoption("keyword", "")
+    chosen = [*config.args, *([f"-k {keyword!r}"] if keyword else [])]
+    operator = run.operators[0].given
+    return (
+        f"no case was selected by {' '.join(chosen)}, so nothing was judged; those that there are: "
+        f"pytest {config.args[0].partition('::')[0]} --operator={operator} --collect-only -q"
+    )
+
+
 def gates(reports: list[ConformanceReport]) -> bool:
     """True if the run must not pass: something required violates, or could not be told."""
     return any(case.gates for report in reports for case in report.cases)

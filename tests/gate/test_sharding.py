@@ -134,4 +134,8 @@ def test_a_shard_that_has_none_of_the_chosen_cases_is_no_failure_and_has_a_repor
 def test_a_selection_that_matches_nothing_is_exit_5_in_every_shard(
     tmp_path: Path, workers: tuple[str, ...]
 ) -> None:
-    assert lonely(tmp_path, "misspelt", *workers).returncode == 5
+    done = lonely(tmp_path, "misspelt", *workers)
+    assert done.returncode == 5
+    assert (
+        "no case was selected by test_mine.py -k 'misspelt', so nothing was judged" in done.stdout
+    )

@@ -148,3 +148,15 @@ def test_nothing_collected_is_exit_5_with_workers_too(pytester: pytest.Pytester)
     result = fake_run(pytester, "--operator=reference", "-k", "nothing_of_that_name", "-n", "2")
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
     assert log(pytester) == ["open reference-shared", "close reference-shared"]
+
+
+def test_a_misspelt_id_is_told_with_workers_too(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_mine=CASES)
+    result = fake_run(pytester, "test_mine.py::test_misspelt", "--operator=reference", "-n", "2")
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    result.stdout.fnmatch_lines(
+        [
+            "no case was selected by test_mine.py::test_misspelt, so nothing was judged; *: "
+            "pytest test_mine.py --operator=reference --collect-only -q"
+        ]
+    )
