@@ -13,17 +13,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from conformance.checkers import rates
 from conformance.checkers.base import CheckResult
 from conformance.checkers.stillness import owner_of, still_steps
 from conformance.checkers.windows import Window, doubts, hold_window, judged_moments
 from conformance.checkers.words import by, listing, named, plural, seconds, subject
 from conformance.history.history import History
-from conformance.history.records import Moment, MomentEnd, OperatorEventKind
+from conformance.history.records import Moment, MomentEnd
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import Layer
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName, Finding, Verdict
-from conformance.rules.changes import EVIDENCE_KINDS, Act, Change, Part, said_at
+from conformance.rules.changes import EVIDENCE_KINDS, Act, Change, Part
 from conformance.rules.writes import CountedWrite, log_of
 
 _NAME = CheckerName.QUIESCENCE
@@ -31,9 +32,6 @@ _CLAIM = "the operator was at rest"
 # Requests for one object, in multiples of `write_rate`, that no progress of the platform explains:
 # following three pods of a group to readiness was seen to take six status writes in 5 s.
 _SPIN = 4.0
-# How long the first pass of an operator over a case's objects may take, seconds from its first
-# request there: 0.5 s were measured of builds with one graph.
-_FIRST_PASS = 2.0
 
 
 def check(history: History) -> CheckResult:
@@ -52,8 +50,8 @@ def check(history: History) -> CheckResult:
         if moment.end is MomentEnd.DEADLINE and moment.reached_at is None:
             findings += [*_spins(history, moment, hold), *still_steps(history, moment)]
             continue
-        seen = [*_counted(history, moment, hold), *_requests(history, moment, hold)]
-        seen += [*_events(history, moment, hold), *_transition_times(history, moment, hold)]
+        seen = [*_counted(history, moment, hold), *rates.requests(history, moment, hold)]
+        seen += [*rates.events(history, moment, hold), *_transition_times(history, moment, hold)]
         steps = list(still_steps(history, moment))
         if not any(finding.gates for finding in (*seen, *steps)):
             seen += _unsettled(moment, hold)
@@ -208,82 +206,6 @@ def _others(history: History, moment: Moment, hold: Window) -> list[Finding]:
             first_at=hold.start,
             last_at=hold.end,
             evidence={"writes": dict(writes)},
-        )
-    ]
-
-
-# Requests and events ------------------------------------------------------------------------------
-
-
-def _rate_from(history: History, hold: Window) -> float:
-    """From when on requests and events are counted by their rate: the start of the window, or the
-    end of an operator's first pass if it was started just before.
-
-    An operator that starts lists everything and looks at each object once, which takes no-op writes
-    and an Event an object; /readyz may well say ok before that (seen). What it changes counts.
-    """
-    starts = [e.at for e in history.operator_events if e.kind is OperatorEventKind.STARTED]
-    # However long ago: a program was seen to take 4 s from its start to its first request.
-    start = max([at for at in starts if at < hold.end], default=None)
-    if start is None:
-        return hold.start
-    log = log_of(history)
-    signs = [write.at for write in log.requests(start, hold.end)]
-    signs += [c.at for c in log.changes(start, hold.end) if log.writer(c) is Layer.OPERATOR]
-    return max(hold.start, min(signs, default=start) + _FIRST_PASS)
-
-
-def _requests(history: History, moment: Moment, hold: Window) -> list[Finding]:
-    requests = log_of(history).requests(_rate_from(history, hold), hold.end)
-    length = hold.end - hold.start
-    served = len(moment.graphs) + len(moment.components)
-    if len(requests) <= history.bounds.requests(length, served=served):
-        return []
-    targets = Counter(f"{write.verb} {write.resource}/{write.name}" for write in requests)
-    most, count = targets.most_common(1)[0]
-    return [
-        Finding(
-            checker=_NAME,
-            verdict=Verdict.VIOLATES,
-            subject=moment.name,
-            message=f"The operator sent {len(requests)} mutating requests in the "
-            f"{seconds(length)} before {moment.name}, at rest, where "
-            f"{history.bounds.requests(1.0, served=served):g} a second are allowed; {count} of them "
-            f"were {most}.",
-            first_at=requests[0].at,
-            last_at=requests[-1].at,
-            evidence={"requests": dict(targets)},
-        )
-    ]
-
-
-def _events(history: History, moment: Moment, hold: Window) -> list[Finding]:
-    """Events that the operator emits about resting objects, more than `write_rate` a second. Those
-    that tell of what happened before the window are only late."""
-    log = log_of(history)
-    since = _rate_from(history, hold)
-    emitted = [
-        change
-        for change in log.changes(since, hold.end)
-        if change.obj.kind == "Event"
-        and log.writer(change) is Layer.OPERATOR
-        and (said_at(change.obj) or change.at) > since
-    ]
-    if len(emitted) <= history.bounds.write_rate * (hold.end - hold.start):
-        return []
-    reasons = Counter(str(change.obj.raw.get("reason", "")) for change in emitted)
-    about = emitted[-1].obj.at("involvedObject", default={})
-    return [
-        Finding(
-            checker=_NAME,
-            verdict=Verdict.VIOLATES,
-            subject=f"{about.get('kind', 'Event')}/{about.get('name', '')}",
-            message=f"The operator emitted {len(emitted)} events in the "
-            f"{seconds(hold.end - hold.start)} before {moment.name}, at rest, most of them "
-            f"{reasons.most_common(1)[0][0]} about {about.get('kind')} {about.get('name')}.",
-            first_at=emitted[0].at,
-            last_at=emitted[-1].at,
-            evidence={"reasons": dict(reasons)},
         )
     ]
 

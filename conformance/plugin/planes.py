@@ -122,7 +122,9 @@ class OpenPlane:
             self._recorder.wait_ready()
             self._operator = self._install(self._plane)
             self._opened_at = time.time()
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, InfraError):
+                self.keep_evidence()
             self.close()
             raise
 

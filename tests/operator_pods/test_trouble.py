@@ -51,8 +51,10 @@ class Shown(Deployed):
     def warnings(self, name: str) -> list[str]:
         return list(self._warnings)
 
-    def last_line(self, pod: str) -> str:
-        return self._last_line
+    def last_line(self, pod: str, container: str = "") -> str:
+        return (
+            f"{self._last_line} ({container})" if container and self._last_line else self._last_line
+        )
 
 
 def pod(*statuses: Raw, conditions: list[Raw] | None = None, init: list[Raw] | None = None) -> Raw:
@@ -89,7 +91,7 @@ CASES = {
             last_line="fatal: no webhook",
         ),
         "container manager of its pod op-1 is in CrashLoopBackOff after exit code 137 (OOMKilled); "
-        "its last line: fatal: no webhook",
+        "its last line: fatal: no webhook (manager)",
     ),
     "ended": (
         Shown(pod(container(terminated={"exitCode": 2, "reason": "Error"}))),
@@ -101,9 +103,9 @@ CASES = {
                 container(waiting={"reason": "PodInitializing"}),
                 init=[container("crds", terminated={"exitCode": 1, "reason": "Error"})],
             ),
-            last_line="not this one",
+            last_line="no such file",
         ),
-        "container crds of its pod op-1 ended: exit code 1",
+        "container crds of its pod op-1 ended: exit code 1; its last line: no such file (crds)",
     ),
     "not scheduled": (
         Shown(

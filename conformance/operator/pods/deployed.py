@@ -98,9 +98,10 @@ class Deployed:
         items.sort(key=lambda item: str(item.get("lastTimestamp") or item.get("eventTime") or ""))
         return [f"{item.get('reason')}: {one_line(item.get('message'))}" for item in items]
 
-    def last_line(self, pod: str) -> str:
-        """The last line that the operator's container wrote; empty where it cannot be read."""
-        params = {"container": self.target.container, "tailLines": "1"}
+    def last_line(self, pod: str, container: str = "") -> str:
+        """The last line that a container (empty: the operator's own) wrote; empty where it cannot be
+        read."""
+        params = {"container": container or self.target.container, "tailLines": "1"}
         path = PODS.path(self.target.namespace, pod, "log")
         for previous in (None, True):
             answer = self.api.request("GET", path, params={**params, "previous": previous})

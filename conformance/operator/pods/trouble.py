@@ -92,8 +92,6 @@ def _exit(terminated: Mapping[str, Any]) -> str:
 
 
 def _words(deployed: Deployed, pod: str, row: Mapping[str, Any] | None = None) -> str:
-    """The container's last line; only the operator's own container is asked."""
-    if row is not None and row["name"] != deployed.target.container:
-        return ""
-    line = deployed.last_line(pod)
+    """The last line of a container, of the operator's own without `row`."""
+    line = deployed.last_line(pod, str(row["name"]) if row is not None else "")
     return f"; its last line: {line}" if line else ""
