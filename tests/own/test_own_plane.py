@@ -215,7 +215,7 @@ def test_an_operator_that_a_killed_run_had_stopped_is_told_and_started_again(
     deployment(admin, "was-ended", replicas=1, note="stop 1796054400.000 1")
     try:
         with pytest.raises(
-            UsageError, match=r"Deployment theirs .* a run scaled to 0 that crashed"
+            UsageError, match=r"a run that was killed had scaled its Deployment theirs"
         ):
             check()
         with OwnClusterPlane(given):
@@ -226,7 +226,7 @@ def test_an_operator_that_a_killed_run_had_stopped_is_told_and_started_again(
         assert cli.run(arguments(given.kubeconfig, **{"dry-run": True})) == 0
         told = capsys.readouterr().out
         assert "would start again: Deployment theirs in namespace default" in told
-        assert "(replicas: 3)" in told
+        assert "a killed run scaled it to 0, from 3" in told
         assert "by-hand" not in told
         assert "was-ended" not in told
         assert wanted("theirs") == 0

@@ -37,7 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
         will = "would" if arguments.dry_run else "to"
         for operator in stopped:
-            print(f"{will} start again: {operator} (replicas: {operator.replicas})")
+            was = f"a killed run scaled it to 0, from {operator.replicas}"
+            print(f"{will} start again: {operator} ({was})")
         for row in rows:
             print(f"{will} remove: {row}")
         if arguments.dry_run:
@@ -60,9 +61,9 @@ def _started(api: Api, stopped: list[Ended]) -> list[str]:
     for row in stopped:
         problem = ended.start(api, row)
         if problem:
-            problems.append(f"{row}, could not be started again: {problem}")
+            problems.append(f"{row} could not be started again: {problem}")
         else:
-            print(f"started again: Deployment {row.name} in namespace {row.namespace}")
+            print(f"started again: {row}")
     return problems
 
 

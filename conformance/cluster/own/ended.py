@@ -26,7 +26,7 @@ class Ended:
     replicas: int
 
     def __str__(self) -> str:
-        return f"Deployment {self.name} in namespace {self.namespace}, which a run scaled to 0"
+        return f"Deployment {self.name} in namespace {self.namespace}"
 
 
 def find(api: Api) -> list[Ended]:

@@ -299,8 +299,8 @@ class OwnClusterPlane:
         row = ended.read(api, pods.namespace, pods.deployment)
         if row is not None:
             raise UsageError(
-                f"the operator does not run: its {row} that crashed then; start it again with "
-                f"python -m conformance cleanup {CONTEXT_OPTION}={context.name}"
+                f"the operator does not run: a run that was killed had scaled its {row} to 0; start it "
+                f"again with python -m conformance cleanup {CONTEXT_OPTION}={context.name}"
             )
 
     def _drop(self) -> None:
