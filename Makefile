@@ -46,7 +46,7 @@ mutants: $(STAMP) programs
 
 # Everything that takes a kind cluster. One cluster at a time is enough for two cores.
 in-kind: $(STAMP) programs
-	$(WITH_KIND) $(BIN)/python -m pytest tests/kind tests/in_kind -m docker $(ARGS)
+	$(if $(DGD_CONFORMANCE_NO_DOCKER),,$(WITH_KIND)) $(BIN)/python -m pytest tests/kind tests/in_kind -m docker $(ARGS)
 
 programs: $(STAMP)
 	@$(BIN)/python -m conformance.cluster.programs

@@ -18,7 +18,7 @@ _GO = ".".join(str(part) for part in GO_VERSION)
 _TOOLS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "kind": (
         ("version", "-q"),
-        "kind 0.30 or newer; where no image can be pulled, make conformance CLUSTER=kind builds it",
+        "kind 0.30 or newer (where no image can be pulled, make conformance CLUSTER=kind builds it)",
     ),
     "kubectl": (("version", "--client"), "kubectl"),
     "helm": (("version", "--short"), "Helm 3 or 4, for operators that ship as a chart"),
