@@ -61,10 +61,10 @@ def untrue(state: State, root: Obj, history: History, others: frozenset[str]) ->
         others=others,
     )
     view = View(Sight(state=State(staying, revision=state.revision, at=state.at), wanted=wanted))
-    rows = [*coexistence(view), *size_as_reported(view), *rollout(view)]
-    # The graph's own observedGeneration is what the claim is of, not a contradiction to it.
-    rows += [row for row in unobserved_in(view) if root.uid not in row.objects]
-    return rows
+    # The graph's own observedGeneration is what the claim is of, not a contradiction to it. That of a
+    # workload explains sizes, and so goes before them.
+    unseen = [row for row in unobserved_in(view) if root.uid not in row.objects]
+    return [*coexistence(view), *unseen, *size_as_reported(view), *rollout(view)]
 
 
 def claimed_generation(root: Obj, history: History) -> int:

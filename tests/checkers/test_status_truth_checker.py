@@ -11,7 +11,7 @@ from conformance.checkers.judge import judge
 from conformance.history.history import History
 from conformance.history.records import MomentEnd, Step
 from conformance.model.graph import Graph
-from conformance.model.transition import add_multinode, remove_multinode, set_image
+from conformance.model.transition import add_multinode, remove_multinode, scale, set_image
 from conformance.model.verdict import Finding, Verdict
 from tests.builders import (
     OPERATOR,
@@ -130,6 +130,25 @@ def test_ready_from_pods_of_the_old_image_is_a_lie() -> None:
     h.moment(new)
     (finding,) = found(h)
     assert "does not run image vllm:2.0.0 yet" in finding.message
+
+
+def test_ready_before_the_groups_controller_has_looked_is_a_lie_that_names_it() -> None:
+    """Seen of a build in kind: groups were scaled down, and Ready of the new generation was said on the
+    word of a LeaderWorkerSet that nobody had looked at yet."""
+    three, one = a_graph(node_count=2, replicas=3), a_graph(node_count=2, replicas=1)
+    h = HistoryBuilder()
+    h.deployed(three)
+    h.wait(10)
+    h.step(scale("Worker", to=1), three)
+    lws = edited(find(settled(three), "LeaderWorkerSet", "agg-worker-0"), "spec", "replicas", to=1)
+    unseen = edited(lws, "metadata", "generation", to=2)
+    unseen = edited(unseen, "status", "observedGeneration", to=1)
+    h.become(swapped(settled(three), unseen, dgd(one, generation=2)), after=0.5)
+    h.become(settled(one, generation=2), after=1)
+    h.moment(one)
+    (finding,) = found(h)
+    why = "LeaderWorkerSet agg-worker-0 has generation 2, and its status speaks of generation 1"
+    assert why in finding.message
 
 
 def test_ready_with_a_left_over_at_the_deadline_is_a_lie() -> None:
