@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.cluster.kind import keeper
 from conformance.cluster.kind.places import Claim, Place, leftovers, own_name, root, sweep
 from conformance.model.errors import UsageError
 from tests.kind.fakes import Machine
@@ -90,6 +92,24 @@ def test_a_kept_cluster_outlives_a_killed_owner(machine: Machine, place: Place) 
     claim.release()
     assert place.directory.exists()
     assert removed(machine) == []
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["closed", "held-by-a-copy"])
+@pytest.mark.parametrize(
+    ("said", "last"), [(b"keep\n", "keep"), (b"", "lose"), (b"keep\ndo", "keep")]
+)
+def test_the_last_word_of_an_owner_that_went_before_anybody_looked_counts(
+    said: bytes, last: str, held: bool
+) -> None:
+    """On a busy machine an owner was killed and collected before its keeper could watch it."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    ours, theirs = socket.socketpair()
+    with theirs, ours:
+        ours.sendall(said)
+        if not held:
+            ours.close()
+        assert keeper._serve(theirs, gone.pid, "lose") == last
 
 
 def claim_when_free(machine: Machine, place: Place) -> Claim:

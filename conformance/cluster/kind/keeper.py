@@ -90,20 +90,22 @@ def _serve(channel: socket.socket, owner: int, word: str) -> str:
     selector = selectors.DefaultSelector()
     selector.register(channel, selectors.EVENT_READ, "channel")
     # A forked copy of the owner may hold the socket open; the owner's pidfd cannot be held open.
+    gone = False
     try:
         selector.register(os.pidfd_open(owner), selectors.EVENT_READ, "owner")
     except ProcessLookupError:
-        return word
+        # What it said before it went still counts.
+        gone = True
     buffer = b""
     while True:
-        events = {key.data for key, _ in selector.select()}
+        events = {key.data for key, _ in selector.select(0 if gone else None)}
         if "channel" in events:
             data = channel.recv(4096)
             *words, buffer = (buffer + data).split(b"\n")
             word = words[-1].decode() if words else word
             if not data or word == "done":
                 return word
-        elif "owner" in events:
+        elif gone or "owner" in events:
             return word
 
 
