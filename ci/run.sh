@@ -27,6 +27,9 @@ usage() {
 
 [ -n "${DGD_OPERATOR:-}" ] || usage "no operator is named; set DGD_OPERATOR to a profile's name or path"
 
+"$python" -c 'import conformance, xdist' >/dev/null 2>&1 ||
+  usage "$python does not have the suite; set PYTHON to VENV/bin/python after ci/install.sh VENV"
+
 if [ -d "$root/cases" ]; then args=("$root/cases"); else args=(--pyargs conformance.shipped.cases); fi
 args+=(-p no:cacheprovider -n "${DGD_WORKERS:-14}" "--results=$results")
 args+=("--junit-xml=$results/junit.xml" "--alluredir=$results/allure-results")

@@ -74,7 +74,7 @@ def _cluster(run: RunOptions) -> str:
     if request.kind_options is not None:
         return f"kind ({request.kind_options.node_image})"
     if request.own_options is not None:
-        return f"kubeconfig (context {request.own_options.context})"
+        return f"kubeconfig (context {request.own_options.context or 'not named'})"
     versions = ", ".join(f"{program} {pin.version}" for program, pin in PINS.items())
     return f"embedded ({versions})"
 

@@ -23,6 +23,8 @@ def recorder(tmp_path: Path) -> Path:
         tmp_path / "recorder",
         f"""#!{sys.executable}
 import json, os, sys
+if sys.argv[1] == "-c":
+    sys.exit()
 with open({str(tmp_path / "calls.jsonl")!r}, "a") as file:
     print(json.dumps(sys.argv[1:]), file=file)
 print("what pytest says")
@@ -90,6 +92,14 @@ def test_the_exit_code_is_pytests(tmp_path: Path, recorder: Path, code: str) -> 
     assert suite(tmp_path, recorder, DGD_OPERATOR="x", CODE=code).returncode == int(code)
 
 
+def test_an_interpreter_without_the_suite_is_told(tmp_path: Path) -> None:
+    bare = executable(tmp_path / "bare", f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    done = suite(tmp_path, bare, DGD_OPERATOR="x")
+    assert done.returncode == 4
+    assert "bare does not have the suite; set PYTHON to VENV/bin/python" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     ("env", "told"),
     [
@@ -114,7 +124,9 @@ def test_a_container_that_is_stopped_lets_the_suite_close_and_write_its_report(
     slow = executable(
         tmp_path / "slow",
         f"""#!{sys.executable}
-import pathlib, time
+import pathlib, sys, time
+if sys.argv[1] == "-c":
+    sys.exit()
 pathlib.Path("started").touch()
 try:
     time.sleep(60)

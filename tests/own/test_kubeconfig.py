@@ -97,7 +97,8 @@ def test_no_context_is_used_unless_it_is_named(tmp_path: Path) -> None:
     ("text", "complaint"),
     [
         ("{", "cannot be read"),
-        ("[1, 2]", "cannot be read"),
+        ("[1, 2]", "is no kubeconfig; expected YAML with `contexts`"),
+        ("just words", "is no kubeconfig"),
         ("contexts: [{context: {}}]", "cannot be read"),
         ("contexts: [{name: a, context: {cluster: x}}]", "names the cluster 'x', not in"),
         (

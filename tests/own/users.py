@@ -20,6 +20,8 @@ _RUN = [
     (("coordination.k8s.io",), ("leases",), ("create", "get", "update")),
     (("",), ("serviceaccounts",), ("get",)),
     (("nvidia.com",), ("*",), ("*",)),
+    (("apiextensions.k8s.io",), ("customresourcedefinitions",), ("get",)),
+    (("admissionregistration.k8s.io",), ("validatingwebhookconfigurations",), ("list",)),
     (("apps",), ("deployments",), ("create",)),
     (("",), ("services",), ("create",)),
     (("leaderworkerset.x-k8s.io",), ("leaderworkersets",), ("create",)),

@@ -93,8 +93,8 @@ def require(paths: Sequence[Path], name: str | None, *, option: str) -> str:
         )
     if name not in known:
         close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(close)}? " if close else ""
-        raise UsageError(f"{option}={name} is not in {where}; {hint}(there: {listed})")
+        hint = f"; did you mean {' or '.join(close)}?" if close else ""
+        raise UsageError(f"{option}={name} is not in {where}{hint} (there: {listed})")
     return name
 
 
@@ -143,8 +143,10 @@ def _merged(paths: Sequence[Path], part: str) -> dict[str, tuple[dict[str, Any],
     found: dict[str, tuple[dict[str, Any], Path]] = {}
     for path in paths:
         try:
-            content = yaml.load(path.read_bytes(), Loader=_Loader)
-            for row in (content or {}).get(part) or ():
+            content = yaml.load(path.read_bytes(), Loader=_Loader) or {}
+            if not isinstance(content, dict):
+                raise UsageError(f"{path} is no kubeconfig; expected YAML with `contexts`")
+            for row in content.get(part) or ():
                 entry = row.get(part.removesuffix("s")) or {}
                 found.setdefault(str(row["name"]), (dict(entry), path))
         except (OSError, yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:

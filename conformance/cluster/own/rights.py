@@ -57,6 +57,18 @@ def needed(profile: Profile | None, *, install_operator: bool) -> list[Right]:
             why="the sign that this run is alive",
         ),
         Right(resource="serviceaccounts", verbs=("get",), why="a namespace is ready for pods"),
+        Right(
+            group="apiextensions.k8s.io",
+            resource="customresourcedefinitions",
+            verbs=("get",),
+            why="which versions the operator serves",
+        ),
+        Right(
+            group=_ADMISSION,
+            resource="validatingwebhookconfigurations",
+            verbs=("list",),
+            why="whether the operator can refuse",
+        ),
         _changed("dynamographdeployments"),
         *([_changed("dynamocomponentdeployments")] if components else []),
         _foreign("apps", "deployments"),
@@ -139,7 +151,8 @@ def require(api: Api, rights: Iterable[Right], *, who: str) -> None:
     lacking = missing(api, rights)
     if lacking:
         raise UsageError(
-            f"{who} lacks rights that a run needs, and nothing was written:\n{table(lacking)}\n"
+            f"{who} lacks rights that a run needs (they are listed below); nothing was written\n"
+            f"{table(lacking)}\n"
             "give it a ClusterRole with these, or name the context of a user that has them"
         )
 

@@ -270,7 +270,8 @@ class Installation:
         if deployment is None:
             raise UsageError(
                 f"{self._where}: there is no Deployment {settings.deployment} in namespace "
-                f"{settings.namespace} of the cluster (`in_cluster.deployment`)"
+                f"{settings.namespace} of the cluster (`in_cluster.deployment`); install the operator "
+                "there, or have the suite do so: --install-operator"
             )
         target = Target.of(
             deployment,
