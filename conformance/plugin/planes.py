@@ -204,7 +204,7 @@ class OpenPlane:
         return install_in_pods(
             plane, self._loaded, inputs=options.inputs, bounds=options.bounds, log_directory=logs,
             warm_up=lambda _: self._warm_up(), on_event=self._on_event,
-            nodes=RealNodes() if isinstance(plane, KindPlane) else None,
+            nodes=RealNodes() if isinstance(plane, KindPlane) or plane.real_nodes else None,
             labels=of_run(plane.run),
         )  # fmt: skip
 

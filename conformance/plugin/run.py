@@ -286,7 +286,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatu
     config = terminalreporter.config
     reports = config.stash.get(_REPORTS, None)
     if reports is not None:
-        summary.show(terminalreporter, config.stash[OPTIONS], reports)
+        # What a mistake of the user broke off is not to be repeated as it was.
+        again = exitstatus != EXIT_USAGE
+        summary.show(terminalreporter, config.stash[OPTIONS], reports, again=again)
     elif exitstatus == _Exit.NO_TESTS_COLLECTED and not _only_looks(config):
         # With workers, pytest says of a misspelt node id no more than "no tests ran".
         terminalreporter.write_line(summary.nothing_selected(config, config.stash[OPTIONS]))

@@ -164,14 +164,22 @@ def write_reports(
 
 
 def show(
-    reporter: pytest.TerminalReporter, run: RunOptions, reports: list[ConformanceReport]
+    reporter: pytest.TerminalReporter,
+    run: RunOptions,
+    reports: list[ConformanceReport],
+    *,
+    again: bool = True,
 ) -> None:
-    """The verdict table of each operator, and where everything is."""
+    """The verdict table of each operator, what to run next (`again`), and where everything is."""
     color = reporter.hasmarkup
     for report in reports:
         reporter.section(f"conformance of {report.operator.name}", sep="=")
         text = terminal.summary(
-            report, results=_short(run.results), width=reporter._tw.fullwidth, color=color
+            report,
+            results=_short(run.results),
+            width=reporter._tw.fullwidth,
+            color=color,
+            again=again,
         )
         for line in text.splitlines():
             reporter.write_line(line)

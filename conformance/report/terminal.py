@@ -234,16 +234,22 @@ def next_line(report: ConformanceReport, *, results: str) -> str:
 
 
 def summary(
-    report: ConformanceReport, *, results: str, width: int = 100, color: bool = False
+    report: ConformanceReport,
+    *,
+    results: str,
+    width: int = 100,
+    color: bool = False,
+    again: bool = True,
 ) -> str:
-    """All of it, as printed at the end of a run. There is no table if no case came to run."""
+    """All of it, as printed at the end of a run. There is no table if no case came to run, and nothing
+    to run next if `again` is False: the command itself is to be corrected."""
     ran = any(case.history or case.findings or case.duration for case in report.cases)
     parts = [
         verdict_table(report.cases, width=width, color=color) if ran else "",
         failures(report.cases),
         conclusion(report),
         concessions.line(report) if ran else "",
-        f"next: {next_line(report, results=results)}",
+        f"next: {next_line(report, results=results)}" if again else "",
     ]
     return (
         "\n\n".join(part for part in parts[:2] if part)

@@ -19,6 +19,7 @@ import pytest
 
 import conformance.__main__ as conformance_main
 from conformance.cluster.embedded import EmbeddedPlane
+from conformance.cluster.kind.nodes import REAL_NODE
 from conformance.cluster.own import OwnClusterPlane, cleanup, cli, ended, life, plane, rights
 from conformance.cluster.plane import PodPlane
 from conformance.driver.namespaces import open_namespace
@@ -239,6 +240,48 @@ def test_an_operator_that_a_killed_run_had_stopped_is_told_and_started_again(
     finally:
         for name in ("theirs", "by-hand", "was-ended"):
             admin.delete(admin.resource_for("Deployment"), name, "default")
+
+
+def test_an_operator_that_a_killed_run_left_is_not_taken_over(
+    admin: Api, powerful: Raw, options: Any
+) -> None:
+    """Seen: the pod kept the certificate of the killed run, and the new one waited for it in vain."""
+    reference = profiles.load("reference").profile
+    assert reference.in_cluster is not None
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": []}
+    meta = {"name": "of-a-killed-run", "labels": of_run("killed")}
+    apply_manifests(admin, [{**role, "metadata": meta}])
+    installing = options(powerful, i_own=True, install_operator=True)
+    try:
+        own = OwnClusterPlane(installing, profile=reference)
+        with pytest.raises(UsageError, match=r"left its operator .*ClusterRole of-a-killed-run"):
+            own.check()
+        own.stop()
+        # Who installs nothing takes nothing over.
+        own = OwnClusterPlane(options(powerful, i_own=True), profile=reference)
+        own.check()
+        own.stop()
+    finally:
+        assert cleanup.remove(admin, cleanup.find(admin, run="killed")).stuck == []
+    own = OwnClusterPlane(options(powerful, i_own=True, install_operator=True), profile=reference)
+    own.check()
+    assert own.real_nodes is False
+    own.stop()
+
+
+def test_a_kind_cluster_of_the_suites_own_that_was_kept_is_known_by_its_nodes(
+    admin: Api, powerful: Raw, options: Any
+) -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "real"}}
+    node["metadata"] |= {"labels": {REAL_NODE: "true"}}
+    raise_for(admin.create(admin.resource_for("Node"), node))
+    try:
+        own = OwnClusterPlane(options(powerful, i_own=True))
+        own.check()
+        assert own.real_nodes is True
+        own.stop()
+    finally:
+        admin.delete(admin.resource_for("Node"), "real")
 
 
 def test_who_may_not_start_an_operator_is_told(admin: Api, cluster: EmbeddedPlane) -> None:

@@ -2,8 +2,8 @@
 
 Planes only write into RESULTS/told.log that they are opened, judged and closed; a case's `trial` holds
 a history by hand, good or bad, which is then really judged and reported. Environment: FAKE_SHUT names
-operators (comma-separated) whose plane cannot be opened; FAKE_DEAD is what an open plane has died
-of; FAKE_LOST_END loses the judgement of the run's end without a word.
+operators (comma-separated) whose plane cannot be opened; FAKE_REFUSED refuses all; FAKE_DEAD is what an
+open plane has died of; FAKE_LOST_END loses the judgement of the run's end without a word.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from conformance.history.records import (
     Standing,
 )
 from conformance.model.bounds import Bounds
-from conformance.model.errors import InfraError
+from conformance.model.errors import InfraError, UsageError
 from conformance.model.profile import Profile
 from conformance.model.runs import FEATURE, RunCase
 from conformance.model.transition import add_multinode
@@ -60,6 +60,8 @@ class FakePlane:
         if self.loaded.name in os.environ.get("FAKE_SHUT", "").split(","):
             raise InfraError(f"etcd of {self.name} ended with code 1; its log is empty")
         time.sleep(0.05)
+        if "FAKE_REFUSED" in os.environ:
+            raise UsageError("the user lacks rights\nof these two")
         tell(self.options.results, f"open {self.name}")
 
     def failure(self) -> str | None:

@@ -234,6 +234,24 @@ def test_a_plane_that_cannot_be_opened_ends_the_run_in_one_sentence(
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
+def test_a_mistake_of_the_users_is_told_whole_and_not_proposed_again(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
+) -> None:
+    pytester.makepyfile(test_mine=CASES)
+    monkeypatch.setenv("FAKE_REFUSED", "1")
+    result = fake_run(pytester, "--operator=reference", *workers)
+    assert result.ret == 4
+    text = result.stdout.str() + result.stderr.str()
+    assert "the user lacks rights\nof these two" in text
+    assert "next:" not in text
+    assert "Traceback" not in text
+    monkeypatch.delenv("FAKE_REFUSED")
+    monkeypatch.setenv("FAKE_SHUT", "reference")
+    result = fake_run(pytester, "--operator=reference", *workers)
+    assert "next: pytest --operator=reference" in result.stdout.str() + result.stderr.str()
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
 @pytest.mark.parametrize("seen", [True, False], ids=["a case failed", "every case conforms"])
 def test_a_plane_that_dies_ends_the_run_at_the_first_case_that_shows_it(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...], seen: bool

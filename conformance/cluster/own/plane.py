@@ -60,6 +60,7 @@ class OwnClusterPlane:
         self._options = options
         self._profile = profile
         self._no_restarts: list[Right] = []
+        self._real_nodes = False
         self._tell = tell
         self._supervisor: Supervisor | None = None
         self._context: Context | None = None
@@ -109,6 +110,12 @@ class OwnClusterPlane:
     def may_install(self) -> bool:
         """True if cluster-scoped objects may be made (--install-operator)."""
         return self._options.install_operator
+
+    @property
+    def real_nodes(self) -> bool:
+        """True if the real nodes are marked as in a kind cluster that this suite made and kept: then
+        others only pretend to run pods."""
+        return self._real_nodes
 
     @property
     def unseen(self) -> Sequence[Resource]:
@@ -287,6 +294,8 @@ class OwnClusterPlane:
             found = cleanup.find(api)
             self._crashed = [row for row in found if not row.alive]
             self._require_running(api, context, others=len(found) > len(self._crashed))
+            self._require_no_operator_left(context)
+            self._real_nodes = sight.has_real_nodes(api)
         except InfraError as error:
             raise UsageError(f"context {context.name} cannot be used: {error}") from error
         self._api = api
@@ -301,6 +310,24 @@ class OwnClusterPlane:
             raise UsageError(
                 f"the operator does not run: a run that was killed had scaled its {row} to 0; start it "
                 f"again with python -m conformance cleanup {CONTEXT_OPTION}={context.name}"
+            )
+
+    def _require_no_operator_left(self, context: Context) -> None:
+        """One that a killed run left would be taken over, half of it with the old certificate."""
+        pods = self._profile.in_cluster if self._profile is not None else None
+        if pods is None or not self._options.install_operator:
+            return
+        left = [
+            row
+            for row in self._crashed
+            if row.resource.kind != "Namespace" or row.name == pods.namespace
+        ]
+        if left:
+            more = f" and {len(left) - 1} more" if left[1:] else ""
+            raise UsageError(
+                f"a run that was killed left its operator in the cluster ({left[0]}{more}); before "
+                "--install-operator remove it with "
+                f"python -m conformance cleanup {CONTEXT_OPTION}={context.name}"
             )
 
     def _drop(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from conformance.cluster.kind.nodes import REAL_NODE
 from conformance.cluster.own import rights
 from conformance.cluster.own.rights import Right
 from conformance.kube import Api, Resource
@@ -38,6 +39,14 @@ def unseen(api: Api, kinds: Sequence[Resource]) -> list[Resource]:
 def serves(kinds: Iterable[Resource], kind: str, group: str) -> bool:
     """True if the cluster serves the kind."""
     return any(row.kind == kind and row.group == group for row in kinds)
+
+
+def has_real_nodes(api: Api) -> bool:
+    """True if nodes are marked as the real ones among simulated ones; False where nodes may not be
+    listed."""
+    params = {"labelSelector": f"{REAL_NODE}=true", "limit": 1}
+    answer = api.request("GET", "/api/v1/nodes", params=params)
+    return bool(answer.ok and answer.body.get("items"))
 
 
 def versions(api: Api, server: Mapping[str, Any], kinds: Sequence[Resource]) -> dict[str, str]:
