@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
 import time
 from pathlib import Path
 from typing import Any
@@ -140,8 +139,7 @@ def test_the_sonobuoy_plugin_leaves_a_tarball_and_says_done(
     place = "/tmp/sonobuoy/results"
     tarball = _until_read(cluster, f"{place}/done", within=600).decode()
     (tmp_path / "results.tar.gz").write_bytes(_read(cluster, tarball))
-    with tarfile.open(tmp_path / "results.tar.gz") as archive:
-        archive.extractall(tmp_path, filter="data")
+    _run(["tar", "-C", str(tmp_path), "-xzf", str(tmp_path / "results.tar.gz")])
     assert json.loads((tmp_path / "report.json").read_text())["verdict"] == "partial"
     assert 'failures="0"' in (tmp_path / "junit.xml").read_text()
 
