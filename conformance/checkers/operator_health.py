@@ -26,11 +26,13 @@ def check(history: History) -> CheckResult:
     """Judge what happened to the operator's process during the case."""
     events = history.operator_events
     if not any(event.kind in _SIGNS for event in events):
+        hidden = any(mark.kind == "Pod" for mark in history.unseen)
+        why = "The suite may not see pods, and the history has" if hidden else "The history has"
         finding = _finding(
             history,
             Verdict.UNKNOWN,
-            "The history has no sign that the operator was started or became ready, so its health "
-            "cannot be judged.",
+            f"{why} no sign that the operator was started or became ready, so its health cannot be "
+            "judged.",
         )
         return CheckResult(checker=_NAME, findings=(finding, *_crashes(history)))
     findings = [*_crashes(history), *_restarts(history), *_absent(history)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.checkers.operator_health import check
-from conformance.history.records import OperatorEventKind
+from conformance.history.records import OperatorEventKind, Unseen
 from conformance.model.transition import add_multinode
 from conformance.model.verdict import Verdict
 from tests.builders import HistoryBuilder, a_graph, settled
@@ -85,3 +85,19 @@ def test_an_operator_that_was_not_started_again_is_unknown() -> None:
     h.operator(K.STOPPED)
     h.moment(AFTER)
     assert "did not start it again" in only(check(h.history()), Verdict.UNKNOWN).message
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+def test_an_operator_of_which_nothing_is_seen_is_unknown_and_the_cause_is_named(
+    hidden: bool,
+) -> None:
+    h = HistoryBuilder()
+    h.deployed(BEFORE)
+    if hidden:
+        h.records.append(
+            Unseen(at=h.now, kind="Pod", group="", resource="pods", reason="forbidden")
+        )
+    h.moment(BEFORE)
+    message = only(check(h.history()), Verdict.UNKNOWN).message
+    assert message.startswith("The suite may not see pods") is hidden
+    assert "no sign that the operator was started" in message

@@ -175,7 +175,7 @@ class OwnClusterPlane:
         lines = [
             f"cluster: {self._context.server} (context {self._context.name}): {self._reason}",
             f"makes:   namespaces labelled {labels.RUN}={self.run}, each deleted after its case; in "
-            "them graphs, components, Deployments and Services; all else in them is the operator's",
+            "them graphs, components and what cases place as others do; all else is the operator's",
             f"         namespace {anchor(self.run)} with a Lease that says that this run is alive",
         ]
         if self._options.install_operator:
