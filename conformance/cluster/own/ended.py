@@ -1,4 +1,4 @@
-"""Operators that a run stopped and, since it was killed, never started again: found, and started.
+"""Operators that a killed run left stopped, or left at all: found, started again, and not used so.
 
 A case that stops the operator scales its Deployment to 0 and back. Who kills the run in between leaves
 the cluster without an operator, and with nothing that a label would find: the note of the end on that
@@ -7,12 +7,16 @@ Deployment tells.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.cluster.own.cleanup import Leftover
+from conformance.cluster.own.options import CONTEXT_OPTION
 from conformance.kube import Api, Resource
 from conformance.model import labels
-from conformance.model.errors import InfraError
+from conformance.model.errors import InfraError, UsageError
+from conformance.model.installs import ClusterInstall
 
 _DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", True)
 
@@ -50,6 +54,31 @@ def start(api: Api, row: Ended) -> str:
     except InfraError as error:
         return str(error)
     return "" if answer.ok else f"{answer.code} {answer.message}"
+
+
+def require_running(api: Api, pods: ClusterInstall, *, context: str) -> None:
+    """Raises UsageError if the operator's Deployment is one that a killed run had stopped."""
+    row = read(api, pods.namespace, pods.deployment)
+    if row is not None:
+        raise UsageError(
+            f"the operator does not run: a run that was killed had scaled its {row} to 0; start it "
+            f"again with python -m conformance cleanup {CONTEXT_OPTION}={context}"
+        )
+
+
+def require_none_left(crashed: Iterable[Leftover], pods: ClusterInstall, *, context: str) -> None:
+    """Raises UsageError if a killed run left an operator that it had installed: an installation would
+    take it over, half of it with the old certificate."""
+    left = [
+        row for row in crashed if row.resource.kind != "Namespace" or row.name == pods.namespace
+    ]
+    if left:
+        more = f" and {len(left) - 1} more" if left[1:] else ""
+        raise UsageError(
+            f"a run that was killed left its operator in the cluster ({left[0]}{more}); before "
+            "--install-operator remove it with "
+            f"python -m conformance cleanup {CONTEXT_OPTION}={context}"
+        )
 
 
 def _ended(deployment: dict[str, Any]) -> Ended | None:

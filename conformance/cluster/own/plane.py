@@ -293,42 +293,17 @@ class OwnClusterPlane:
             self._versions = sight.versions(api, server, self._kinds)
             found = cleanup.find(api)
             self._crashed = [row for row in found if not row.alive]
-            self._require_running(api, context, others=len(found) > len(self._crashed))
-            self._require_no_operator_left(context)
+            if self._profile is not None and self._profile.in_cluster is not None:
+                pods = self._profile.in_cluster
+                if len(found) == len(self._crashed):
+                    # Else a run that is going on may have stopped it for a moment.
+                    ended.require_running(api, pods, context=context.name)
+                if options.install_operator:
+                    ended.require_none_left(self._crashed, pods, context=context.name)
             self._real_nodes = sight.has_real_nodes(api)
         except InfraError as error:
             raise UsageError(f"context {context.name} cannot be used: {error}") from error
         self._api = api
-
-    def _require_running(self, api: Api, context: Context, *, others: bool) -> None:
-        """`others`: runs that are going on may have stopped it for a moment."""
-        pods = self._profile.in_cluster if self._profile is not None else None
-        if pods is None or others:
-            return
-        row = ended.read(api, pods.namespace, pods.deployment)
-        if row is not None:
-            raise UsageError(
-                f"the operator does not run: a run that was killed had scaled its {row} to 0; start it "
-                f"again with python -m conformance cleanup {CONTEXT_OPTION}={context.name}"
-            )
-
-    def _require_no_operator_left(self, context: Context) -> None:
-        """One that a killed run left would be taken over, half of it with the old certificate."""
-        pods = self._profile.in_cluster if self._profile is not None else None
-        if pods is None or not self._options.install_operator:
-            return
-        left = [
-            row
-            for row in self._crashed
-            if row.resource.kind != "Namespace" or row.name == pods.namespace
-        ]
-        if left:
-            more = f" and {len(left) - 1} more" if left[1:] else ""
-            raise UsageError(
-                f"a run that was killed left its operator in the cluster ({left[0]}{more}); before "
-                "--install-operator remove it with "
-                f"python -m conformance cleanup {CONTEXT_OPTION}={context.name}"
-            )
 
     def _drop(self) -> None:
         api, self._api = self._api, None
