@@ -27,7 +27,7 @@ NAMESPACES = Resource("", "v1", "namespaces", "Namespace", False)
 SELECT = os.environ.get(
     "DGD_CONFORMANCE_TEST_SELECT", "merge-patch-v1beta1 or groups_follow or at_rest"
 )
-"""For the runs of which several are compared; empty: all cases, some 20 minutes more."""
+"""For the runs of which several are compared; empty: all cases, some ten minutes more."""
 WORKERS = "8"
 """As many as each shard of the Job has."""
 SHARDS = 4
