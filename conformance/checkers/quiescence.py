@@ -50,8 +50,8 @@ def check(history: History) -> CheckResult:
         if moment.end is MomentEnd.DEADLINE and moment.reached_at is None:
             findings += [*_spins(history, moment, hold), *still_steps(history, moment)]
             continue
-        seen = [*_counted(history, moment, hold), *rates.requests(history, moment, hold)]
-        seen += [*rates.events(history, moment, hold), *_transition_times(history, moment, hold)]
+        seen = [*_counted(history, moment, hold), *rates.check(history, moment, hold)]
+        seen += _transition_times(history, moment, hold)
         steps = list(still_steps(history, moment))
         if not any(finding.gates for finding in (*seen, *steps)):
             seen += _unsettled(moment, hold)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TypeVar
 
 from conformance.checkers.windows import Window
@@ -28,11 +29,33 @@ _NAME = CheckerName.QUIESCENCE
 _FIRST_PASS = 2.0
 
 
-def requests(history: History, moment: Moment, hold: Window) -> list[Finding]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counting:
+    """From when on the operator's doings count: the start of the window, or the end of a first pass."""
+
+    since: float
+    restarted_at: float | None
+    """When the operator was last started, if that was within the case: its objects are listed then."""
+
+    @property
+    def begin(self) -> float:
+        """From when on they must be looked at, to tell a first look from another."""
+        return self.since if self.restarted_at is None else self.restarted_at
+
+
+def check(history: History, moment: Moment, hold: Window) -> list[Finding]:
+    """Judge the requests and the Events of a hold window."""
+    counting = _counting(history, hold)
+    return [
+        *_requests(history, moment, hold, counting),
+        *_events(history, moment, hold, counting),
+    ]
+
+
+def _requests(history: History, moment: Moment, hold: Window, counting: _Counting) -> list[Finding]:
     """Mutating requests in the window, more than `write_rate` a second for each graph served."""
-    log, started = log_of(history), _started(history, hold)
-    sent = log.requests(hold.start if started is None else started, hold.end)
-    counted = list(_counted(history, hold, sent, at=lambda write: write.at, about=_target))
+    sent = log_of(history).requests(counting.begin, hold.end)
+    counted = list(_counted(sent, counting, at=lambda write: write.at, about=_target))
     length = hold.end - hold.start
     served = len(moment.graphs) + len(moment.components)
     if len(counted) <= history.bounds.requests(length, served=served):
@@ -55,16 +78,16 @@ def requests(history: History, moment: Moment, hold: Window) -> list[Finding]:
     ]
 
 
-def events(history: History, moment: Moment, hold: Window) -> list[Finding]:
+def _events(history: History, moment: Moment, hold: Window, counting: _Counting) -> list[Finding]:
     """Events that the operator emits about resting objects, more than `write_rate` a second. Those
     that tell of what happened before the window are only late."""
-    log, started = log_of(history), _started(history, hold)
+    log = log_of(history)
     sent = [
         change
-        for change in log.changes(hold.start if started is None else started, hold.end)
+        for change in log.changes(counting.begin, hold.end)
         if change.obj.kind == "Event" and log.writer(change) is Layer.OPERATOR
     ]
-    counted = list(_counted(history, hold, sent, at=_said, about=_subject))
+    counted = list(_counted(sent, counting, at=_said, about=_subject))
     if len(counted) <= history.bounds.write_rate * (hold.end - hold.start):
         return []
     reasons = Counter(str(change.obj.raw.get("reason", "")) for change in counted)
@@ -85,32 +108,31 @@ def events(history: History, moment: Moment, hold: Window) -> list[Finding]:
 
 
 def _counted(
-    history: History,
-    hold: Window,
     rows: Iterable[_Row],
+    counting: _Counting,
     *,
     at: Callable[[_Row], float],
     about: Callable[[_Row], Hashable],
 ) -> Iterator[_Row]:
-    """Those of the rows since the last start that are of the window, and of no first pass."""
-    since, started = hold.start, _started(history, hold)
-    if started is not None:
-        since = max(since, _first_sign(history, started, hold) + _FIRST_PASS)
-    # Of a start before the case, the case's objects were not there to be listed.
-    looks_once = started is not None and started > history.steps[0].sent_at
+    """Those of the rows that count; after a restart, none that is the first about its object."""
     seen: set[Hashable] = set()
     for row in rows:
-        again = about(row) in seen or not looks_once
+        again = counting.restarted_at is None or about(row) in seen
         seen.add(about(row))
-        if again and at(row) > since:
+        if again and at(row) > counting.since:
             yield row
 
 
-def _started(history: History, hold: Window) -> float | None:
-    """When the operator was last started; however long ago, for a program was seen to take 4 s from
-    its start to its first request."""
+def _counting(history: History, hold: Window) -> _Counting:
     starts = [e.at for e in history.operator_events if e.kind is OperatorEventKind.STARTED]
-    return max((at for at in starts if at < hold.end), default=None)
+    # However long ago: a program was seen to take 4 s from its start to its first request.
+    started = max((at for at in starts if at < hold.end), default=None)
+    if started is None:
+        return _Counting(since=hold.start, restarted_at=None)
+    since = max(hold.start, _first_sign(history, started, hold) + _FIRST_PASS)
+    # Of a start before the case, the case's objects were not there to be listed.
+    in_case = started > history.steps[0].sent_at
+    return _Counting(since=since, restarted_at=started if in_case else None)
 
 
 def _first_sign(history: History, started: float, hold: Window) -> float:

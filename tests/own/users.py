@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import copy
 import json
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import conformance.__main__ as conformance_main
 from conformance.kube import Api, apply_manifests
 
 Raw = dict[str, Any]
@@ -77,6 +79,13 @@ def writes(audit_log: Path, user: str) -> list[str]:
         if entry["user"]["username"] == user and entry["verb"] not in ("get", "list", "watch"):
             found.append(f"{entry['verb']} {entry['requestURI']}")
     return found
+
+
+def arguments(path: Path, **more: Any) -> argparse.Namespace:
+    """Of `cleanup` for the context `prod`; options that are on."""
+    given = ["cleanup", f"--kubeconfig={path}", "--kube-context=prod"]
+    given += [f"--{name.replace('_', '-')}" for name, on in more.items() if on]
+    return conformance_main._parser().parse_args(given)
 
 
 @contextlib.contextmanager
