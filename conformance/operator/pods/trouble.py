@@ -72,16 +72,19 @@ def _of_pod(deployed: Deployed, pod: Mapping[str, Any]) -> str:
 def _of_container(deployed: Deployed, pod: str, row: Mapping[str, Any]) -> str:
     state = row.get("state") or {}
     waiting, ended = state.get("waiting"), state.get("terminated")
-    where = f"container {row['name']} of its pod {pod}"
+    name = str(row["name"])
+    where = f"container {name} of its pod {pod}"
     if waiting and str(waiting.get("reason") or "") not in _STARTING:
         reason = str(waiting["reason"])
         last = (row.get("lastState") or {}).get("terminated")
         if reason == "CrashLoopBackOff" and last:
-            return f"{where} is in {reason} after {_exit(last)}{_words(deployed, pod, row)}"
+            return f"{where} is in {reason} after {_exit(last)}{_words(deployed, pod, name)}"
         return f"{where} waits in {reason} ({one_line(waiting.get('message')) or 'nothing said'})"
     if ended and (ended.get("exitCode") or not row.get("ready")):
-        finished_init = not ended.get("exitCode") and row["name"] != deployed.target.container
-        return "" if finished_init else f"{where} ended: {_exit(ended)}{_words(deployed, pod, row)}"
+        finished_init = not ended.get("exitCode") and name != deployed.target.container
+        return (
+            "" if finished_init else f"{where} ended: {_exit(ended)}{_words(deployed, pod, name)}"
+        )
     return ""
 
 
@@ -91,7 +94,7 @@ def _exit(terminated: Mapping[str, Any]) -> str:
     return f"{text} ({reason})" if reason and reason not in ("Error", "Completed") else text
 
 
-def _words(deployed: Deployed, pod: str, row: Mapping[str, Any] | None = None) -> str:
-    """The last line of a container, of the operator's own without `row`."""
-    line = deployed.last_line(pod, str(row["name"]) if row is not None else "")
+def _words(deployed: Deployed, pod: str, container: str = "") -> str:
+    """The last line of a container, by default of the operator's own."""
+    line = deployed.last_line(pod, container)
     return f"; its last line: {line}" if line else ""
