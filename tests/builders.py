@@ -5,7 +5,7 @@
     h.deployed(before)                                       # arranged and settled
     h.step(add_multinode("Worker"), before)                  # the suite's request, answered 200
     h.become(settled(after, generation=2), after=0.5)        # what operator and platform then do
-    h.moment(after)                                          # the verdict moment of that step
+    h.checkpoint(after)                                          # the checkpoint of that step
     history = h.history()
 
 Every change is recorded as an event and as a line of the audit log, by the layer that makes such
@@ -20,6 +20,8 @@ from typing import Any
 
 from conformance.history.history import History
 from conformance.history.records import (
+    Checkpoint,
+    CheckpointEnd,
     Event,
     EventType,
     Expect,
@@ -27,8 +29,6 @@ from conformance.history.records import (
     Fresh,
     Gap,
     Header,
-    Moment,
-    MomentEnd,
     OperatorEvent,
     OperatorEventKind,
     Record,
@@ -115,7 +115,7 @@ class HistoryBuilder:
             )
         ]  # fmt: skip
         self._pending: list[Step] = []
-        self._moments = 0
+        self._checkpoints = 0
         for raw in namespace_basics():
             self._put(EventType.LISTED, raw)
 
@@ -196,7 +196,7 @@ class HistoryBuilder:
              *settled(graph, self.profile)],
             after=0.5,
         )  # fmt: skip
-        self.moment(graph, judged=judged, hold=None if judged else self.bounds.arrange_hold)
+        self.checkpoint(graph, judged=judged, hold=None if judged else self.bounds.arrange_hold)
 
     def step(
         self, transition: Transition, before: Graph | None, *, code: int = 200, judged: bool = True,
@@ -246,33 +246,34 @@ class HistoryBuilder:
         self._pending.append(step)
         return step
 
-    def moment(
-        self, *graphs: Graph, components: tuple[Graph, ...] = (), end: MomentEnd = MomentEnd.HELD,
+    def checkpoint(
+        self, *graphs: Graph, components: tuple[Graph, ...] = (),
+        end: CheckpointEnd = CheckpointEnd.HELD,
         judged: bool = True, hold: float | None = None, blocked: bool = False,
         verified: Iterable[str] = VERIFIED, disagreed: dict[str, str] | None = None,
-    ) -> Moment:  # fmt: skip
-        """The verdict moment of the steps since the last one. HELD lets the hold window pass first,
+    ) -> Checkpoint:  # fmt: skip
+        """The checkpoint of the steps since the last one. HELD lets the hold window pass first,
         DEADLINE lets the time until the deadline pass."""
         since = max((step.answered_at for step in self._pending), default=self.now)
         deleting = any(ChangeKind.DELETE in step.kinds for step in self._pending)
         deadline = self.bounds.deletion_deadline if deleting else self.bounds.deadline
         reached = None
-        if end is MomentEnd.HELD:
+        if end is CheckpointEnd.HELD:
             reached = self.now
             self.wait(self.bounds.hold if hold is None else hold)
-        elif end is MomentEnd.DEADLINE:
+        elif end is CheckpointEnd.DEADLINE:
             self.now = max(self.now, since + deadline)
-        self._moments += 1
-        moment = Moment(
-            name=f"moment {self._moments}", at=self.now, since=since, end=end,
+        self._checkpoints += 1
+        checkpoint = Checkpoint(
+            name=f"checkpoint {self._checkpoints}", at=self.now, since=since, end=end,
             revision=self.revision, graphs=graphs, components=components, judged=judged,
             reached_at=reached, hold=self.bounds.hold if hold is None else hold, deadline=deadline,
             blocked=blocked, verified=dict.fromkeys(verified, self.revision),
             disagreed=disagreed or {}, steps=tuple(step.name for step in self._pending),
         )  # fmt: skip
-        self.records.append(moment)
+        self.records.append(checkpoint)
         self._pending = []
-        return moment
+        return checkpoint
 
     def foreign(self, raw: Raw) -> None:
         """The suite puts an object of somebody else's into the namespace."""

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from conformance.judge.state.base import Sight, Wanted
 from conformance.model.graph import GROUP, ApiVersion, Graph, Role, Service
 from conformance.model.kinds import (
     LWS_GROUP_INDEX_LABEL,
@@ -19,7 +20,6 @@ from conformance.model.kinds import (
 from conformance.model.manifest import manifest, service_spec
 from conformance.model.profile import Gang, LwsLayout, Multinode, Profile
 from conformance.model.state import Obj, State
-from conformance.rules.base import Sight, Wanted
 
 Raw = dict[str, Any]
 NAMESPACE = "case-1"

@@ -119,7 +119,7 @@ class Boot:
             )
 
     def write_kubeconfig(self, name: str, *, user: str, groups: Sequence[str]) -> Path:
-        """A kubeconfig of that name in the plane's directory."""
+        """A kubeconfig of that name in the cluster's directory."""
         return write_kubeconfig(
             self.layout.kubeconfig(name),
             server=self.server,
@@ -173,7 +173,7 @@ class Boot:
 
     def _discovered(self) -> set[tuple[str, str]]:
         """Group and resource of all kinds that are announced. Clients and the garbage collector
-        read this, and a custom kind gets here a moment after it is served; a controller that does
+        read this, and a custom kind gets here a checkpoint after it is served; a controller that does
         not find its kind waits 10 s."""
         answer = self._get("/apis", accept=_DISCOVERY)
         if answer is None or not answer.ok:
@@ -229,7 +229,7 @@ class Boot:
                 "PATH": "/usr/bin:/bin",
                 "HOME": str(self.layout.directory),
                 "TMPDIR": str(self.layout.directory),
-                # A plane lives for minutes: memory for a tenth less processor time is a good trade.
+                # A cluster lives for minutes: memory for a tenth less processor time is a good trade.
                 "GOGC": "400",
                 **(env or {}),
             },

@@ -1,7 +1,7 @@
 """The certificate authority of one control plane: serving certificates and client identities.
 
 Keys are elliptic (P-256): signing one takes a millisecond, where RSA would cost the start of the
-control plane a second or two. They live in the plane's temporary directory only.
+control plane a second or two. They live in the cluster's temporary directory only.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class KeyPair:
 
 
 class Authority:
-    """Issues what a control plane needs. One is made for each plane, and forgotten with it."""
+    """Issues what a control plane needs. One is made for each cluster, and forgotten with it."""
 
     def __init__(self, *, common_name: str = "dgd-conformance") -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())

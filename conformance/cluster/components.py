@@ -30,7 +30,7 @@ class Ports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Where things lie in a plane's directory. `logs` may lie outside, to be kept."""
+    """Where things lie in a cluster's directory. `logs` may lie outside, to be kept."""
 
     directory: Path
     logs: Path
@@ -75,7 +75,7 @@ class Layout:
         return self.logs / f"{process}.log"
 
     def kubeconfig(self, identity: str) -> Path:
-        """Of one identity of the plane."""
+        """Of one identity of the cluster."""
         return self.directory / f"{identity}.kubeconfig"
 
 
@@ -187,7 +187,7 @@ def lws(layout: Layout) -> list[str]:
 
 
 def kwok(layout: Layout) -> list[str]:
-    """Keeps the plane's nodes and pods alive, after manifests/kwok-stages.yaml."""
+    """Keeps the cluster's nodes and pods alive, after manifests/kwok-stages.yaml."""
     return [
         f"--kubeconfig={layout.kubeconfig('kwok')}",
         f"--config={layout.stages}",
@@ -199,7 +199,7 @@ def kwok(layout: Layout) -> list[str]:
 
 
 def scheduler_configuration(layout: Layout) -> dict[str, Any]:
-    """manifests/scheduler.yaml with the plane's kubeconfig."""
+    """manifests/scheduler.yaml with the cluster's kubeconfig."""
     configuration: dict[str, Any] = objects("scheduler.yaml")[0]
     configuration["clientConnection"]["kubeconfig"] = str(layout.kubeconfig("kube-scheduler"))
     return configuration
@@ -291,7 +291,7 @@ def node(index: int, *, version: str) -> dict[str, Any]:
 
 
 def cluster_admin(user: str) -> Mapping[str, Any]:
-    """A binding that lets one user of the plane do everything."""
+    """A binding that lets one user of the cluster do everything."""
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",

@@ -1,4 +1,4 @@
-"""The directory of one plane: where it is made, and how one that lost its reaper is found again."""
+"""The directory of one cluster: where it is made, and how one that lost its reaper is found again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from conformance.cluster.reaper import LOCK_NAME
 
-PREFIX = "dgd-conformance-plane-"
+PREFIX = "dgd-conformance-cluster-"
 
 MEMORY = Path("/dev/shm")
 
@@ -21,13 +21,13 @@ was seen to need a tenth of it."""
 
 
 def prefix() -> Path:
-    """With what a new plane's path begins: in memory if there is room, since etcd and the audit log
+    """With what a new cluster's path begins: in memory if there is room, since etcd and the audit log
     then cost no disk access."""
     return _parent() / PREFIX
 
 
 def sweep() -> list[Path]:
-    """Remove directories of planes whose reaper was killed together with its owner, and return
+    """Remove directories of clusters whose reaper was killed together with its owner, and return
     them. A reaper locks its directory for as long as it lives, so a lock that can be had has no
     owner."""
     removed = []

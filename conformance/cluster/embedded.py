@@ -1,4 +1,4 @@
-"""A real Kubernetes control plane on loopback, without kubelets: `EmbeddedPlane`.
+"""A real Kubernetes control plane on loopback, without kubelets: `EmbeddedCluster`.
 
 etcd, kube-apiserver, kube-controller-manager, kube-scheduler and the LeaderWorkerSet controller are
 the real programs; KWOK stands in for the kubelets, so that pods become ready without images or
@@ -18,7 +18,7 @@ from conformance.cluster import directory as directories
 from conformance.cluster._boot import Boot
 from conformance.cluster.certificates import Authority, write_private
 from conformance.cluster.components import Layout, Ports
-from conformance.cluster.handle import PlaneHandle
+from conformance.cluster.handle import ClusterHandle
 from conformance.cluster.identities import IDENTITIES, KWOK, LWS, SUITE
 from conformance.cluster.isolation import with_private_files
 from conformance.cluster.pins import PINS, Program
@@ -26,27 +26,27 @@ from conformance.cluster.ports import LOOPBACK, free_ports
 from conformance.cluster.programs import Programs
 from conformance.cluster.supervise import Process, StopStep, Supervisor
 from conformance.model.errors import InfraError, UsageError
-from conformance.model.kinds import Layer
+from conformance.model.kinds import Actor
 
 START_TRIES = 3
 """A port may be taken between its choice and the server's bind; with other ports it is tried
 again."""
 
 OPERATOR_GRACE = 2.0
-"""Seconds from SIGTERM to SIGKILL for what `spawn` started, when the plane stops."""
+"""Seconds from SIGTERM to SIGKILL for what `spawn` started, when the cluster stops."""
 
 _SYSTEM = frozenset(program.value for program in Program)
 
 
-class EmbeddedPlane:
-    """One control plane. `with EmbeddedPlane(programs=...) as plane:`, or `start()` and `stop()`.
+class EmbeddedCluster:
+    """One control plane. `with EmbeddedCluster(programs=...) as cluster:`, or `start()` and `stop()`.
 
     However the owning process ends, a reaper ends all processes and removes the directory with the
     keys."""
 
     def __init__(self, *, programs: Programs, nodes: int = 4, logs: Path | None = None) -> None:
         """`nodes` simulated nodes with 128 GPUs each. `logs`: a directory that keeps each process'
-        log and the audit log; None puts them into the plane's directory, which is removed at the
+        log and the audit log; None puts them into the cluster's directory, which is removed at the
         end."""
         if nodes < 1:
             raise UsageError(f"an embedded control plane needs at least 1 node, found {nodes}")
@@ -61,7 +61,7 @@ class EmbeddedPlane:
 
     @property
     def directory(self) -> Path:
-        """The plane's own directory: keys, kubeconfigs, etcd. Gone after `stop()`."""
+        """The cluster's own directory: keys, kubeconfigs, etcd. Gone after `stop()`."""
         return self._started.layout.directory
 
     @property
@@ -71,7 +71,7 @@ class EmbeddedPlane:
 
     @property
     def etcd_url(self) -> str:
-        """The plane's etcd, plain HTTP: some operators want one too."""
+        """The cluster's etcd, plain HTTP: some operators want one too."""
         return f"http://{LOOPBACK}:{self._started.ports.etcd}"
 
     @property
@@ -86,9 +86,9 @@ class EmbeddedPlane:
         return self._started.layout.audit_log
 
     @property
-    def users(self) -> Mapping[str, Layer]:
+    def users(self) -> Mapping[str, Actor]:
         """User name in the audit log → layer."""
-        return {SUITE: Layer.SUITE, LWS: Layer.LWS_CONTROLLER, KWOK: Layer.PLATFORM}
+        return {SUITE: Actor.SUITE, LWS: Actor.LWS_CONTROLLER, KWOK: Actor.PLATFORM}
 
     @property
     def run(self) -> str:
@@ -117,7 +117,7 @@ class EmbeddedPlane:
 
     @property
     def ca_bundle(self) -> str:
-        """The plane's CA in base64, for `caBundle` of webhooks and conversion stanzas."""
+        """The cluster's CA in base64, for `caBundle` of webhooks and conversion stanzas."""
         return self._authority.bundle
 
     @property
@@ -138,8 +138,8 @@ class EmbeddedPlane:
         """Nothing: everything goes with it."""
 
     def describe(self) -> dict[str, Any]:
-        """Plain data from which another process attaches: see `PlaneHandle.from_json`."""
-        return PlaneHandle(
+        """Plain data from which another process attaches: see `ClusterHandle.from_json`."""
+        return ClusterHandle(
             kubeconfig=self.kubeconfig,
             server=self.server,
             directory=self.directory,

@@ -12,8 +12,8 @@ from conformance.model.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlaneHandle:
-    """What is needed to work with a plane that another process owns (an xdist worker's view). Only
+class ClusterHandle:
+    """What is needed to work with a cluster that another process owns (an xdist worker's view). Only
     the owner starts, restarts or stops its processes."""
 
     kubeconfig: Path
@@ -41,7 +41,7 @@ class PlaneHandle:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> PlaneHandle:
+    def from_json(cls, data: Mapping[str, Any]) -> ClusterHandle:
         """Raises UsageError if a key is missing."""
         try:
             return cls(
@@ -58,11 +58,11 @@ class PlaneHandle:
         except KeyError as error:
             raise UsageError(
                 f"the description of the control plane lacks {error}; it is what "
-                "EmbeddedPlane.describe() gives"
+                "EmbeddedCluster.describe() gives"
             ) from error
 
     @classmethod
-    def from_file(cls, path: Path) -> PlaneHandle:
+    def from_file(cls, path: Path) -> ClusterHandle:
         """Read what `describe()` gave, stored as JSON. Raises UsageError if it is not that."""
         try:
             data = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Who acts on a plane: one user for each process and one for the suite, so that each write in the
+"""Who acts on a cluster: one user for each process and one for the suite, so that each write in the
 audit log has an author."""
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ IDENTITIES: Mapping[str, Identity] = {
     OPERATOR: Identity(OPERATOR),
     "kube-controller-manager": Identity("system:kube-controller-manager"),
     "kube-scheduler": Identity("system:kube-scheduler"),
-    # As privileged as an installation would make them, but from the first moment: the roles that a
+    # As privileged as an installation would make them, but from the first checkpoint: the roles that a
     # binding would need are still being made when these start, and each waits 1-10 s after a
     # refusal.
     LWS: Identity(LWS, ("system:masters",)),

@@ -8,8 +8,8 @@ import shutil
 from pathlib import Path
 
 from conformance.cluster import kind
-from conformance.cluster.own import cli
-from conformance.cluster.own.options import CONTEXT_OPTION
+from conformance.cluster.kubeconfig import cli
+from conformance.cluster.kubeconfig.options import CONTEXT_OPTION
 from conformance.model.errors import UsageError
 
 EXIT_LEFT = 1

@@ -16,7 +16,7 @@ LOOPBACK = "127.0.0.1"
 
 
 def is_free(port: int) -> bool:
-    """Whether nothing listens on the port, on loopback or on every address, at this moment."""
+    """Whether nothing listens on the port, on loopback or on every address, just now."""
     for host in (LOOPBACK, "0.0.0.0"):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -28,7 +28,7 @@ def is_free(port: int) -> bool:
 
 
 def free_ports(count: int, *, avoid: Iterable[int] = ()) -> list[int]:
-    """`count` different ports, free at this moment and chosen at random, so that two control planes
+    """`count` different ports, free just now and chosen at random, so that two control planes
     that start together seldom choose alike. A server may still find its port taken: start it again
     with another."""
     chosen: list[int] = []

@@ -1,4 +1,4 @@
-"""Which cluster a run gets: `ClusterRequest`, and `choose` for the plane of it."""
+"""Which cluster a run gets: `ClusterRequest`, and `choose` for the cluster of it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.cluster.embedded import EmbeddedPlane
-from conformance.cluster.kind import KindOptions, KindPlane
-from conformance.cluster.own import OwnClusterOptions, OwnClusterPlane
+from conformance.cluster.embedded import EmbeddedCluster
+from conformance.cluster.kind import KindCluster, KindOptions
+from conformance.cluster.kubeconfig import KubeconfigCluster, KubeconfigOptions
 from conformance.cluster.programs import Programs, ensure
 from conformance.model.installs import Placement
 from conformance.model.profile import Profile
@@ -36,7 +36,7 @@ class ClusterRequest:
     kind_options: KindOptions | None = None
     kind_cluster: Any = None
     """pytest-kind's class KindCluster, handed in: the suite does not import it."""
-    own_options: OwnClusterOptions | None = None
+    own_options: KubeconfigOptions | None = None
 
     @property
     def placement(self) -> Placement:
@@ -44,7 +44,7 @@ class ClusterRequest:
         return Placement.PROCESS if self.kind is ClusterKind.EMBEDDED else Placement.PODS
 
     @property
-    def one_plane(self) -> bool:
+    def one_cluster(self) -> bool:
         """True if all cases share one: another would cost too much, or there is none."""
         return self.kind is not ClusterKind.EMBEDDED
 
@@ -62,18 +62,18 @@ def choose(
     programs: Programs | None = None,
     profile: Profile | None = None,
     tell: Callable[[str], None] = lambda _: None,
-) -> EmbeddedPlane | KindPlane | OwnClusterPlane:
-    """A plane of that kind, not yet started. `logs`: a directory for its logs and audit log.
+) -> EmbeddedCluster | KindCluster | KubeconfigCluster:
+    """A cluster of that kind, not yet started. `logs`: a directory for its logs and audit log.
     `programs` of an embedded one; None: prepared here, which on a fresh machine takes minutes.
     `profile`: of the operator, for the rights that its cases need. `tell` hears what could not be
     removed at the end."""
     if request.kind_options is not None:
-        return KindPlane(
+        return KindCluster(
             options=request.kind_options,
             cluster_class=request.kind_cluster,
             nodes=nodes,
             logs=logs,
         )
     if request.own_options is not None:
-        return OwnClusterPlane(request.own_options, profile=profile, tell=tell)
-    return EmbeddedPlane(programs=programs or ensure(), nodes=nodes, logs=logs)
+        return KubeconfigCluster(request.own_options, profile=profile, tell=tell)
+    return EmbeddedCluster(programs=programs or ensure(), nodes=nodes, logs=logs)

@@ -208,7 +208,7 @@ def main(argv: list[str]) -> int:
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     _libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
-    # Made here and not by the owner: there is no moment at which it exists and nobody removes it.
+    # Made here and not by the owner: there is no checkpoint at which it exists and nobody removes it.
     directory = f"{prefix}{os.urandom(6).hex()}"
     os.mkdir(directory, 0o700)
     lock = os.open(os.path.join(directory, LOCK_NAME), os.O_CREAT | os.O_RDWR, 0o600)

@@ -1,1 +1,1 @@
-"""Does things to a cluster and waits for verdict moments. Knows no checker: it never judges."""
+"""Does things to a cluster and waits for checkpoints. Knows no checker: it never judges."""

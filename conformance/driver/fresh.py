@@ -16,15 +16,15 @@ from conformance.driver.reading import Reading
 from conformance.driver.requests import path_of, send
 from conformance.driver.session import Session
 from conformance.driver.settle import settle
-from conformance.history.records import Fresh, Header, MomentEnd, from_json, to_json
+from conformance.history.records import CheckpointEnd, Fresh, Header, from_json, to_json
+from conformance.judge.state.base import Mismatch, Sight, Wanted
+from conformance.judge.state.match import mismatches, progress, unobserved
 from conformance.kube import FIELD_MANAGER, Api
 from conformance.model.errors import InfraError
 from conformance.model.graph import GRAPH_KIND, Graph
 from conformance.model.manifest import manifest
 from conformance.model.state import State
 from conformance.record.tail import Tail
-from conformance.rules.base import Mismatch, Sight, Wanted
-from conformance.rules.match import mismatches, progress, unobserved
 
 
 class FreshStates:
@@ -99,7 +99,7 @@ class FreshStates:
         objects = tuple(obj.raw for obj in tail.state())
         self._api.request("DELETE", path_of(GRAPH_KIND, version, namespace, graph.name))
         problem = ""
-        if settled.end is not MomentEnd.HELD:
+        if settled.end is not CheckpointEnd.HELD:
             first = settled.mismatches[0].message if settled.mismatches else "it never was at rest"
             problem = f"a fresh deploy of {graph.name} did not settle: {first}"
         return Fresh(graph=graph, namespace=namespace, objects=objects, problem=problem)

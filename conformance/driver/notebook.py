@@ -1,4 +1,4 @@
-"""What a case did so far: steps that wait for their verdict moment, and the journal of the rest."""
+"""What a case did so far: steps that wait for their checkpoint, and the journal of the rest."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import time
 from typing import Any
 
 from conformance.driver.requests import Sent
-from conformance.history.records import Expect, Foreign, Moment, Record, Step
+from conformance.history.records import Checkpoint, Expect, Foreign, Record, Step
 from conformance.model.transition import ChangeKind
 from conformance.record.journal import Journal
 
 
 class Notebook:
-    """Names steps, keeps them until a moment judges them, then journals both."""
+    """Names steps, keeps them until a checkpoint judges them, then journals both."""
 
     def __init__(self, journal: Journal, *, namespace: str) -> None:
         self._journal = journal
         self._namespace = namespace
         self.pending: list[Step] = []
-        """Steps since the last verdict moment."""
+        """Steps since the last checkpoint."""
 
     @property
     def records(self) -> list[Record]:
-        """Everything so far, steps that wait for their moment last."""
+        """Everything so far, steps that wait for their checkpoint last."""
         return [*self._journal.records, *self.pending]
 
     @property
@@ -32,9 +32,9 @@ class Notebook:
         return [record for record in self.records if isinstance(record, Step)]
 
     @property
-    def moments(self) -> list[Moment]:
-        """Every verdict moment so far."""
-        return [record for record in self._journal.records if isinstance(record, Moment)]
+    def checkpoints(self) -> list[Checkpoint]:
+        """Every checkpoint so far."""
+        return [record for record in self._journal.records if isinstance(record, Checkpoint)]
 
     @property
     def others(self) -> frozenset[str]:
@@ -90,11 +90,11 @@ class Notebook:
             for step in self.pending
         ]
 
-    def judged_by(self, moment: Moment) -> None:
-        """Journal the waiting steps and the moment that judges them."""
+    def judged_by(self, checkpoint: Checkpoint) -> None:
+        """Journal the waiting steps and the checkpoint that judges them."""
         for step in self.pending:
             self._journal.append(step)
-        self._journal.append(moment)
+        self._journal.append(checkpoint)
         self.pending = []
 
     def append(self, record: Record) -> None:

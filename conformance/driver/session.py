@@ -12,7 +12,7 @@ from conformance.model.profile import Profile
 
 
 class OperatorControl(Protocol):
-    """The optional power to stop and start the operator; only the plane's owner has it."""
+    """The optional power to stop and start the operator; only the cluster's owner has it."""
 
     def stop(self) -> None:
         """End it as a rollout would (SIGTERM), and wait until it is gone."""
@@ -39,7 +39,7 @@ class Session:
     """Directory in which the recorder writes."""
     results: Path
     operator_events: Path
-    """File in which the plane's owner notes what happens to the operator."""
+    """File in which the cluster's owner notes what happens to the operator."""
     operator_log: Path | None
     versions: Mapping[str, str] = field(default_factory=dict)
     users: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Waiting for a verdict moment: reached, and stays reached. Polling only decides when to stop looking.
+"""Waiting for a checkpoint: reached, and stays reached. Polling only decides when to stop looking.
 
 Until the deadline a mismatch or a disturbing write starts the hold window again; a hold that has not
 begun by the deadline ends the wait (design: Deadline and hold).
@@ -14,13 +14,13 @@ from tenacity import Retrying, retry_if_result, wait_fixed
 
 from conformance.driver.progress import Progress
 from conformance.driver.reading import Reading
-from conformance.history.records import Event, EventType, MomentEnd
+from conformance.history.records import CheckpointEnd, Event, EventType
+from conformance.judge.state.base import Mismatch
+from conformance.judge.state.changes import EVIDENCE_KINDS, Part, changed_parts
+from conformance.judge.state.status import claim
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import PLATFORM_KINDS, WORKLOADS
 from conformance.model.state import State
-from conformance.rules.base import Mismatch
-from conformance.rules.changes import EVIDENCE_KINDS, Part, changed_parts
-from conformance.rules.status import claim
 
 # A platform that never comes to rest must not keep a case for ever.
 _LONGEST = 2.0
@@ -34,7 +34,7 @@ Look = Callable[[State], Sequence[Mismatch]]
 class Settled:
     """How a wait ended. Times are seconds since the epoch."""
 
-    end: MomentEnd
+    end: CheckpointEnd
     reached_at: float | None
     ended_at: float
     deadline: float
@@ -145,11 +145,11 @@ class _Watch:
         if self.steady_since is not None and now - self.steady_since >= self._hold:
             busy = self._busy(now)
             if busy is None:
-                return self._settled(MomentEnd.HELD)
+                return self._settled(CheckpointEnd.HELD)
             self.steady_since = busy
         begun = self.steady_since is not None and self.steady_since <= self._since + self.deadline
         if now > self._since + self.deadline and not begun:
-            return self._settled(MomentEnd.DEADLINE)
+            return self._settled(CheckpointEnd.DEADLINE)
         return None
 
     def _by_platform(self, event: Event) -> bool:
@@ -180,7 +180,7 @@ class _Watch:
             return None
         return self._reading.too_many(now - self._hold, now, allowed=self._requests)
 
-    def _settled(self, end: MomentEnd) -> Settled:
+    def _settled(self, end: CheckpointEnd) -> Settled:
         return Settled(
             end=end,
             reached_at=self.steady_since,

@@ -1,4 +1,4 @@
-"""A case at work: arrange graphs, change them, wait for verdict moments. Everything is journalled.
+"""A case at work: arrange graphs, change them, wait for checkpoints. Everything is journalled.
 
 A case reads arrange / change / expect. The trial never judges: after the last `expect` the plugin
 hands the history to the checkers.
@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from conformance.driver.finding import child_of, component_of, fresh_child_of, has_child
+from conformance.driver.checkpoints import CaseOver, Checkpoints
 from conformance.driver.fresh import FreshStates
-from conformance.driver.moments import CaseOver, Moments
+from conformance.driver.lookup import child_of, component_of, fresh_child_of, has_child
 from conformance.driver.notebook import Notebook
 from conformance.driver.progress import Progress
 from conformance.driver.reading import Reading
@@ -44,7 +44,7 @@ class Trial:
     """The handle that a case gets. One namespace, one history.
 
     `title` is the case's sentence, `case` its id. Raises InfraError from any method when the control
-    plane or the recorder fails; the case is then `unknown`.
+    cluster or the recorder fails; the case is then `unknown`.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Trial:
         self._header = header
         self._fresh = fresh
         self._notebook = Notebook(journal, namespace=header.namespace)
-        self._moments = Moments(
+        self._checkpoints = Checkpoints(
             session=session, api=api, reading=self._reading, namespace=header.namespace,
             notebook=self._notebook, progress_line=progress_line,
         )  # fmt: skip
@@ -151,7 +151,7 @@ class Trial:
         race: bool = False,
         expect: Expect | None = None,
     ) -> Step:
-        """Send a transition of a graph; `expect` (the method) then waits for the verdict moment.
+        """Send a transition of a graph; `expect` (the method) then waits for the checkpoint.
 
         A step that an earlier refusal made pointless (its graph already is as it asks) is journalled
         as such and not sent. `expect` fixes what this one step may end as.
@@ -338,12 +338,12 @@ class Trial:
             name, (ChangeKind.OPERATOR,), target=self.session.operator, target_kind="Operator"
         )
 
-    # Verdict moments ----------------------------------------------------------------------------
+    # Checkpoints ----------------------------------------------------------------------------
 
     def expect(self, what: Expect = Expect.PROMISE) -> None:
-        """Wait for the verdict moment of everything sent since the last one.
+        """Wait for the checkpoint of everything sent since the last one.
 
-        Raises CaseOver if the moment was not held, since what follows would build on sand.
+        Raises CaseOver if the checkpoint was not held, since what follows would build on sand.
         """
         self._notebook.expect(what)
         self._settle(judged=True, hold=self.bounds.hold, blocked=what is Expect.BLOCKED)
@@ -360,15 +360,15 @@ class Trial:
     def _settle(self, *, judged: bool, hold: float, blocked: bool = False) -> None:
         if judged and not blocked:
             self._deploy_fresh_meanwhile()
-        self._moments.settle(
+        self._checkpoints.settle(
             self._graphs, self._components, judged=judged, hold=hold, blocked=blocked
         )
 
     def compare_with_fresh(self) -> None:
         """Have a fresh deploy of each graph as it now is, to compare the reached state with. Not of
         one that was deployed and never changed, or whose target cannot be reached."""
-        moments = self._notebook.moments
-        if moments and not moments[-1].blocked:
+        checkpoints = self._notebook.checkpoints
+        if checkpoints and not checkpoints[-1].blocked:
             for graph in self._changed():
                 self._notebook.append(self._fresh.get(graph, {}))
 

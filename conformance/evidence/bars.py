@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from conformance.evidence.changes import QUIET_KINDS
 from conformance.evidence.scene import namespaces, noun
 from conformance.history.history import History, Life
+from conformance.judge.state.writes import log_of
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import POD_GROUP, WORKLOADS
 from conformance.model.ownership import attribute
 from conformance.model.state import State
-from conformance.rules.writes import log_of
 
 _ORDER = (GRAPH_KIND, COMPONENT_KIND, *WORKLOADS, POD_GROUP, "Service", "StatefulSet", "Pod")
 # More rows of one kind in one group than this say nothing new, and make the picture unreadable.

@@ -12,7 +12,7 @@ from conformance.history.history import History
 from conformance.model.verdict import Finding, Verdict
 
 if TYPE_CHECKING:
-    from conformance.checkers.judge import Judgement
+    from conformance.judge.checks.judge import Judgement
 
 TIMELINE_LINES = 40
 DIFF_LINES = 60
@@ -90,7 +90,11 @@ def _without_finding(history: History, judgement: Judgement, scene: Scene) -> st
     if judgement.verdict is not Verdict.CONFORMS:
         return f"{case}: nothing was judged, so nothing is proven"
     outcomes = ", ".join(f"{name} {outcome}" for name, outcome in judgement.outcomes.items())
-    held = f", held for {scene.moment.hold:g} s" if scene.moment and scene.moment.hold else ""
+    held = (
+        f", held for {scene.checkpoint.hold:g} s"
+        if scene.checkpoint and scene.checkpoint.hold
+        else ""
+    )
     return f"{case} conforms: {outcomes or 'nothing changed'}{held}"
 
 

@@ -61,8 +61,8 @@ def script(history: History) -> str:
         done = step.answered_at
     for record in foreign:
         lines += _foreign(history, record)
-    if history.moments:
-        lines.append(f"sleep {max(1, math.ceil(history.moments[-1].at - done))}")
+    if history.checkpoints:
+        lines.append(f"sleep {max(1, math.ceil(history.checkpoints[-1].at - done))}")
     for name in names:
         if name:
             lines.append(_LOOK.format(ns=shlex.quote(name)))

@@ -1,4 +1,4 @@
-"""The stretch of a history that a judgement is about: which moment, from when, until when."""
+"""The stretch of a history that a judgement is about: which checkpoint, from when, until when."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from conformance.history.history import History
-from conformance.history.records import Moment, Step
+from conformance.history.records import Checkpoint, Step
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import LWS
 from conformance.model.state import Obj, State
@@ -33,13 +33,13 @@ def namespaces(history: History) -> set[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """One verdict moment with its steps. Times are seconds since the epoch.
+    """One checkpoint with its steps. Times are seconds since the epoch.
 
-    `zero` is the API's answer to the last step: the instant at which the deadline began. `moment`
-    is None when the case ended before any verdict moment.
+    `zero` is the API's answer to the last step: the instant at which the deadline began. `checkpoint`
+    is None when the case ended before any checkpoint.
     """
 
-    moment: Moment | None
+    checkpoint: Checkpoint | None
     steps: tuple[Step, ...]
     start: float
     end: float
@@ -49,20 +49,20 @@ class Scene:
 
 
 def scene_of(history: History, finding: Finding | None = None) -> Scene:
-    """The scene that a finding is about: the moment that judges its step, else the one at whose
+    """The scene that a finding is about: the checkpoint that judges its step, else the one at whose
     time it was last seen, else the last judged one."""
-    moment = _moment(history, finding)
-    steps = tuple(history.steps_of(moment)) if moment else tuple(history.steps)
+    checkpoint = _checkpoint(history, finding)
+    steps = tuple(history.steps_of(checkpoint)) if checkpoint else tuple(history.steps)
     times = [event.at for event in history.events]
     first = min((step.sent_at for step in steps), default=min(times, default=0.0))
-    zero = moment.since if moment else max((s.answered_at for s in steps), default=first)
-    end = moment.at if moment else max([*times, zero])
-    earlier = history.moment_before(moment) if moment else None
-    before = history.at_moment(earlier) if earlier else history.at_time(first)
-    after = history.at_moment(moment) if moment else history.at_time(end)
+    zero = checkpoint.since if checkpoint else max((s.answered_at for s in steps), default=first)
+    end = checkpoint.at if checkpoint else max([*times, zero])
+    earlier = history.checkpoint_before(checkpoint) if checkpoint else None
+    before = history.at_checkpoint(earlier) if earlier else history.at_time(first)
+    after = history.at_checkpoint(checkpoint) if checkpoint else history.at_time(end)
     inside = namespaces(history)
     return Scene(
-        moment=moment,
+        checkpoint=checkpoint,
         steps=steps,
         start=first,
         end=end,
@@ -78,15 +78,15 @@ def _within(state: State, names: Iterable[str]) -> State:
     return State(objects, revision=state.revision, at=state.at)
 
 
-def _moment(history: History, finding: Finding | None) -> Moment | None:
-    moments = history.moments
+def _checkpoint(history: History, finding: Finding | None) -> Checkpoint | None:
+    checkpoints = history.checkpoints
     if finding is not None:
-        for moment in moments:
-            if finding.step and finding.step in moment.steps:
-                return moment
+        for checkpoint in checkpoints:
+            if finding.step and finding.step in checkpoint.steps:
+                return checkpoint
         if finding.last_at is not None and not finding.step:
-            for moment in moments:
-                if finding.last_at <= moment.at:
-                    return moment
-    judged = [moment for moment in moments if moment.judged] or moments
+            for checkpoint in checkpoints:
+                if finding.last_at <= checkpoint.at:
+                    return checkpoint
+    judged = [checkpoint for checkpoint in checkpoints if checkpoint.judged] or checkpoints
     return judged[-1] if judged else None

@@ -1,4 +1,4 @@
-"""`kubectl get` tables of a moment: as the API server printed them, else drawn from the history."""
+"""`kubectl get` tables of a checkpoint: as the API server printed them, else drawn from the history."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from conformance.evidence.scene import Scene
 from conformance.history.history import History
-from conformance.history.records import Moment, Tables
+from conformance.history.records import Checkpoint, Tables
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import DEPLOYMENT, LWS, POD_GROUP
 from conformance.model.ownership import describe_owner
@@ -81,16 +81,18 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
 
 def before_and_after(history: History, scene: Scene) -> tuple[str, str]:
     """The tables at the start and at the end of a scene, each as one text."""
-    earlier = history.moment_before(scene.moment) if scene.moment else None
+    earlier = history.checkpoint_before(scene.checkpoint) if scene.checkpoint else None
     before = _printed(history, earlier) or from_state(scene.before, now=scene.start)
-    after = _printed(history, scene.moment) or from_state(scene.after, now=scene.end)
+    after = _printed(history, scene.checkpoint) or from_state(scene.after, now=scene.end)
     return before, after
 
 
-def _printed(history: History, moment: Moment | None) -> str:
-    if moment is None:
+def _printed(history: History, checkpoint: Checkpoint | None) -> str:
+    if checkpoint is None:
         return ""
-    found: Tables | None = next((t for t in history.tables if t.moment == moment.name), None)
+    found: Tables | None = next(
+        (t for t in history.tables if t.checkpoint == checkpoint.name), None
+    )
     return join(found.text, namespace=history.namespace) if found else ""
 
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from conformance.evidence.changes import QUIET_KINDS, changed, created
 from conformance.evidence.scene import Scene, namespaces, noun, offset
 from conformance.history.history import History
-from conformance.history.records import Event, EventType, MomentEnd, OperatorEventKind, Step
-from conformance.model.kinds import Layer
+from conformance.history.records import CheckpointEnd, Event, EventType, OperatorEventKind, Step
+from conformance.judge.state.writes import log_of
+from conformance.model.kinds import Actor
 from conformance.model.state import Obj
 from conformance.model.transition import ChangeKind
-from conformance.rules.writes import log_of
 
 # A change seen this often is a storm; the line then says how often and until when.
 _REPEATED = 3
-# Events arrive up to this much later (s) than the verdict moment that they belong to.
+# Events arrive up to this much later (s) than the checkpoint that they belong to.
 _SLACK = 0.25
 
 
@@ -80,7 +80,7 @@ def unsent(step: Step) -> str:
 
 def _steps(scene: Scene) -> Iterator[Entry]:
     for step in scene.steps:
-        yield Entry(at=step.answered_at, who=Layer.SUITE, text=describe_step(step))
+        yield Entry(at=step.answered_at, who=Actor.SUITE, text=describe_step(step))
 
 
 def _objects(history: History, scene: Scene) -> Iterator[Entry]:
@@ -116,7 +116,7 @@ def _operator(history: History, scene: Scene) -> Iterator[Entry]:
         if event.kind is OperatorEventKind.LOG or not scene.start <= event.at <= scene.end:
             continue
         text = f"process {event.kind}" + (f": {event.text}" if event.text else "")
-        yield Entry(at=event.at, who=Layer.OPERATOR, text=text)
+        yield Entry(at=event.at, who=Actor.OPERATOR, text=text)
 
 
 def _marks(history: History, scene: Scene) -> Iterator[Entry]:
@@ -126,20 +126,20 @@ def _marks(history: History, scene: Scene) -> Iterator[Entry]:
             yield Entry(
                 at=gap.at, who="", text=f"── gap: {kind} may have changed unseen ({gap.reason})"
             )
-    moment = scene.moment
-    if moment is None:
+    checkpoint = scene.checkpoint
+    if checkpoint is None:
         return
-    if moment.reached_at is not None:
-        yield Entry(at=moment.reached_at, who="", text="── everything matches from here on")
-    deadline = moment.since + moment.deadline
-    if moment.deadline and deadline <= moment.at:
-        yield Entry(at=deadline, who="", text=f"── deadline, {moment.deadline:g} s")
+    if checkpoint.reached_at is not None:
+        yield Entry(at=checkpoint.reached_at, who="", text="── everything matches from here on")
+    deadline = checkpoint.since + checkpoint.deadline
+    if checkpoint.deadline and deadline <= checkpoint.at:
+        yield Entry(at=deadline, who="", text=f"── deadline, {checkpoint.deadline:g} s")
     why = {
-        MomentEnd.HELD: f"matched and held for {moment.hold:g} s",
-        MomentEnd.DEADLINE: "the bounds are used up",
-        MomentEnd.INTERRUPTED: "interrupted",
-    }[moment.end]
-    yield Entry(at=moment.at, who="", text=f"── verdict moment: {why}")
+        CheckpointEnd.HELD: f"matched and held for {checkpoint.hold:g} s",
+        CheckpointEnd.DEADLINE: "the bounds are used up",
+        CheckpointEnd.INTERRUPTED: "interrupted",
+    }[checkpoint.end]
+    yield Entry(at=checkpoint.at, who="", text=f"── checkpoint: {why}")
 
 
 def _without_storms(found: list[Entry]) -> list[Entry]:

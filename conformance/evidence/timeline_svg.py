@@ -11,7 +11,7 @@ import jinja2
 
 from conformance.evidence.bars import Bar, groups
 from conformance.history.history import History
-from conformance.history.records import Moment, MomentEnd
+from conformance.history.records import Checkpoint, CheckpointEnd
 from conformance.model.verdict import Finding, Verdict
 
 _WIDTH = 1080
@@ -105,7 +105,7 @@ def render(history: History, findings: Iterable[Finding] = (), *, zero: float | 
     times = [
         *(event.at for event in history.events),
         *(step.answered_at for step in steps),
-        *(moment.at for moment in history.moments),
+        *(checkpoint.at for checkpoint in history.checkpoints),
     ]
     start = min((step.sent_at for step in steps), default=min(times, default=0.0))
     end = max(times, default=start + 1.0)
@@ -131,8 +131,14 @@ def render(history: History, findings: Iterable[Finding] = (), *, zero: float | 
         ticks=scale.ticks(zero),
         rows=rows,
         steps=step_marks,
-        holds=[_hold(moment, scale) for moment in history.moments if moment.reached_at],
-        deadlines=[_deadline(moment, scale) for moment in history.moments if _missed(moment)],
+        holds=[
+            _hold(checkpoint, scale) for checkpoint in history.checkpoints if checkpoint.reached_at
+        ],
+        deadlines=[
+            _deadline(checkpoint, scale)
+            for checkpoint in history.checkpoints
+            if _missed(checkpoint)
+        ],
         gaps=[
             _Mark(
                 x=scale.x(gap.at),
@@ -211,19 +217,22 @@ def _step_marks(history: History, scale: _Scale) -> list[_Mark]:
     return marks
 
 
-def _hold(moment: Moment, scale: _Scale) -> _Mark:
-    reached = moment.reached_at or moment.at
-    return _Mark(x=scale.x(reached), text="hold", width=scale.width(reached, moment.at))
+def _hold(checkpoint: Checkpoint, scale: _Scale) -> _Mark:
+    reached = checkpoint.reached_at or checkpoint.at
+    return _Mark(x=scale.x(reached), text="hold", width=scale.width(reached, checkpoint.at))
 
 
-def _missed(moment: Moment) -> bool:
-    return moment.end is not MomentEnd.HELD and 0 < moment.deadline <= moment.at - moment.since
+def _missed(checkpoint: Checkpoint) -> bool:
+    return (
+        checkpoint.end is not CheckpointEnd.HELD
+        and 0 < checkpoint.deadline <= checkpoint.at - checkpoint.since
+    )
 
 
-def _deadline(moment: Moment, scale: _Scale) -> _Mark:
-    at = moment.since + moment.deadline
+def _deadline(checkpoint: Checkpoint, scale: _Scale) -> _Mark:
+    at = checkpoint.since + checkpoint.deadline
     return _Mark(
-        x=scale.x(at), text=f"deadline {moment.deadline:g} s", flip=scale.x(at) > _WIDTH - 120
+        x=scale.x(at), text=f"deadline {checkpoint.deadline:g} s", flip=scale.x(at) > _WIDTH - 120
     )
 
 

@@ -14,16 +14,16 @@ from functools import cached_property
 from typing import TypeVar
 
 from conformance.history.records import (
+    Checkpoint,
     Event,
     EventType,
     Foreign,
     Fresh,
     Gap,
     Header,
-    Moment,
     OperatorEvent,
     Record,
-    Standing,
+    Soak,
     Step,
     Tables,
     Unseen,
@@ -109,9 +109,9 @@ class History:
         return sorted(self._of(Step), key=lambda step: step.sent_at)
 
     @cached_property
-    def moments(self) -> list[Moment]:
-        """The verdict moments, in order."""
-        return sorted(self._of(Moment), key=lambda moment: moment.at)
+    def checkpoints(self) -> list[Checkpoint]:
+        """The checkpoints, in order."""
+        return sorted(self._of(Checkpoint), key=lambda checkpoint: checkpoint.at)
 
     @cached_property
     def gaps(self) -> list[Gap]:
@@ -144,24 +144,24 @@ class History:
         return self._of(Fresh)
 
     @property
-    def standing(self) -> list[Standing]:
+    def soaks(self) -> list[Soak]:
         """Cases whose graphs still stood at the end of the run."""
-        return self._of(Standing)
+        return self._of(Soak)
 
     @property
     def tables(self) -> list[Tables]:
         """Printed tables."""
         return self._of(Tables)
 
-    def steps_of(self, moment: Moment) -> list[Step]:
-        """The steps that this verdict moment judges, in order."""
-        names = set(moment.steps)
+    def steps_of(self, checkpoint: Checkpoint) -> list[Step]:
+        """The steps that this checkpoint judges, in order."""
+        names = set(checkpoint.steps)
         return [step for step in self.steps if step.name in names]
 
-    def moment_before(self, moment: Moment) -> Moment | None:
-        """The verdict moment before this one."""
-        index = self.moments.index(moment)
-        return self.moments[index - 1] if index else None
+    def checkpoint_before(self, checkpoint: Checkpoint) -> Checkpoint | None:
+        """The checkpoint before this one."""
+        index = self.checkpoints.index(checkpoint)
+        return self.checkpoints[index - 1] if index else None
 
     @cached_property
     def lives(self) -> dict[str, Life]:
@@ -193,9 +193,9 @@ class History:
         arrived = [event.revision for event in self.events if event.at <= at]
         return self.at(max(arrived, default=0))
 
-    def at_moment(self, moment: Moment) -> State:
-        """Everything as it stood at a verdict moment."""
-        return self.at(moment.revision)
+    def at_checkpoint(self, checkpoint: Checkpoint) -> State:
+        """Everything as it stood at a checkpoint."""
+        return self.at(checkpoint.revision)
 
     def states(self, after: int, until: int) -> Iterator[tuple[Event, State]]:
         """Each event with `after` < revision <= `until`, with the state right after it. The states

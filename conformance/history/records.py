@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from conformance.history.upgrade import FORMAT
 from conformance.model.graph import Graph
 from conformance.model.state import Obj
 from conformance.model.transition import ChangeKind
@@ -152,7 +153,7 @@ class Step:
         return self.generation_after != self.generation_before
 
 
-class MomentEnd(enum.StrEnum):
+class CheckpointEnd(enum.StrEnum):
     """Why the driver stopped looking."""
 
     HELD = "held"
@@ -163,21 +164,21 @@ class MomentEnd(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
-    """A verdict moment: the driver stopped looking and the steps since the last one are judged.
+class Checkpoint:
+    """A checkpoint: the driver stopped looking and the steps since the last one are judged.
 
     `graphs` are the graphs that must exist now, `components` the bare components (a one-service
     Graph whose name is the component's), each as the last accepted step left them. `since` is the
-    API's answer to the last step. `reached_at` is the first moment from which the state matched
+    API's answer to the last step. `reached_at` is the first instant from which the state matched
     without interruption until `at`, None if it did not. `verified` maps each kind listed at the end
     to the list's revision; a kind whose list disagreed with the record is in `disagreed`.
     """
 
-    record: ClassVar[str] = "moment"
+    record: ClassVar[str] = "checkpoint"
     name: str
     at: float
     since: float
-    end: MomentEnd
+    end: CheckpointEnd
     revision: int
     graphs: tuple[Graph, ...]
     components: tuple[Graph, ...] = ()
@@ -189,7 +190,7 @@ class Moment:
     verified: Mapping[str, int] = field(default_factory=dict)
     disagreed: Mapping[str, str] = field(default_factory=dict)
     steps: tuple[str, ...] = ()
-    """Names of the steps that this moment judges."""
+    """Names of the steps thjust now judges."""
 
 
 class OperatorEventKind(enum.StrEnum):
@@ -247,24 +248,24 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """`kubectl get`-style tables as the API server printed them at one moment, for people."""
+    """`kubectl get`-style tables as the API server printed them at one checkpoint, for people."""
 
     record: ClassVar[str] = "tables"
-    moment: str
+    checkpoint: str
     at: float
     text: Mapping[str, str]
     """Kind → printed table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Soak:
     """A case that conformed, and what it left standing when it ended at rest.
 
-    `revision` and `at` are those of its last verdict moment, `graphs` and `components` what must
+    `revision` and `at` are those of its last checkpoint, `graphs` and `components` what must
     exist since then. `others` are uids of what is none of the operator's business there.
     """
 
-    record: ClassVar[str] = "standing"
+    record: ClassVar[str] = "soak"
     case: str
     namespace: str
     at: float
@@ -279,7 +280,7 @@ class Scope(enum.StrEnum):
     """What a history is of."""
 
     CASE = "case"
-    STANDING = "standing"
+    SOAK = "soak"
     """The end of a run, as long as the graphs of cases that conform still stand."""
     RUN = "run"
     """The end of a run, once every graph is gone: whatever is still there, anywhere."""
@@ -309,6 +310,8 @@ class Header:
     users: Mapping[str, str] = field(default_factory=dict)
     """User name in the audit log → layer (`operator`, `LWS controller`, `Kubernetes`, `suite`)."""
     started_at: float = 0.0
+    format: int = FORMAT
+    """Of the stored history; `history/upgrade.py` reads older ones."""
 
 
 Record = (
@@ -318,12 +321,12 @@ Record = (
     | Unseen
     | Write
     | Step
-    | Moment
+    | Checkpoint
     | OperatorEvent
     | Foreign
     | Fresh
     | Tables
-    | Standing
+    | Soak
 )
 
 _TYPES: dict[str, type[Any]] = {
@@ -335,19 +338,19 @@ _TYPES: dict[str, type[Any]] = {
         Unseen,
         Write,
         Step,
-        Moment,
+        Checkpoint,
         OperatorEvent,
         Foreign,
         Fresh,
         Tables,
-        Standing,
+        Soak,
     )
 }
 _ENUMS: dict[tuple[str, str], type[enum.StrEnum]] = {
     ("event", "type"): EventType,
     ("header", "scope"): Scope,
     ("step", "expect"): Expect,
-    ("moment", "end"): MomentEnd,
+    ("checkpoint", "end"): CheckpointEnd,
     ("operator", "kind"): OperatorEventKind,
 }
 

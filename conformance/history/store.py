@@ -13,6 +13,7 @@ import zstandard
 
 from conformance.history.history import History
 from conformance.history.records import Header, Record, from_json, to_json
+from conformance.history.upgrade import upgraded
 from conformance.model.errors import UsageError
 
 SUFFIX = ".jsonl.zst"
@@ -48,7 +49,7 @@ def read_header(path: Path) -> Header:
     try:
         with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as packed:
             line = io.TextIOWrapper(packed, encoding="utf-8").readline()
-        record = from_json(json.loads(line))
+        record = from_json(upgraded(json.loads(line)))
     except (OSError, zstandard.ZstdError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise UsageError(f"the history {path} has no header that can be read: {error}") from error
     if not isinstance(record, Header):
@@ -78,7 +79,7 @@ def _records(path: Path, data: bytes) -> list[Record]:
     records: list[Record] = []
     for number, line in enumerate(data.splitlines(), start=1):
         try:
-            records.append(from_json(json.loads(line)))
+            records.append(from_json(upgraded(json.loads(line))))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise UsageError(
                 f"line {number} of the history {path} is no record of this version: {error}"

@@ -58,7 +58,7 @@ class Connection:
         if not path.is_file():
             raise UsageError(f"the kubeconfig {path} does not exist; expected a readable file")
         # The client writes inline keys to temporary files and removes them only at a normal exit.
-        # They are needed for one moment: read them into the TLS context, and leave nothing behind.
+        # They are needed for one instant: read them into the TLS context, and leave nothing behind.
         with _loading, tempfile.TemporaryDirectory(prefix="dgd-conformance-") as directory:
             try:
                 return _read(path, context, directory)

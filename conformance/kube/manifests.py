@@ -96,7 +96,7 @@ def _apply(
 
 
 def _wait_served(api: Api, names: list[str]) -> None:
-    """Until each CRD is established *and* its kind can be listed: serving starts a moment later."""
+    """Until each CRD is established *and* its kind can be listed: serving starts a checkpoint later."""
     crd = api.resource_for("CustomResourceDefinition", "apiextensions.k8s.io")
     end = time.monotonic() + ESTABLISH_SECONDS
     waiting = list(names)

@@ -13,7 +13,7 @@ class Bounds:
     a run with others is marked, and its report is not conformant (`deviations`)."""
 
     deadline: float = 30.0
-    """From the API's answer to the first moment at which everything matches and is observed.
+    """From the API's answer to the first instant at which everything matches and is observed.
     Real builds need 0.2-8.5 s on a busy machine (reference: real-operators, Times)."""
 
     follow: float = 10.0
@@ -30,8 +30,8 @@ class Bounds:
     of the next step, whose own hold window is the full one."""
 
     deletion_deadline: float = 45.0
-    """From the accepted delete until nothing but keepers is left. Foreground deletion of a real
-    build took 9-13 s on a busy machine; nothing is called an orphan before this."""
+    """From the accepted delete until nothing but retained objects is left. Foreground deletion of a
+    real build took 9-13 s on a busy machine; nothing is called an orphan before this."""
 
     claim_window: float = 2.0
     """A status written by the operator must have been true at some revision this long before it:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from conformance.model.parts import DnsLabel, PortName, Strict, url
+from conformance.model.fields import DnsLabel, PortName, Strict, url
 
 
 class Placement(enum.StrEnum):

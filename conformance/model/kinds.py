@@ -64,7 +64,7 @@ WORKLOADS: dict[str, WorkloadKind] = {
 }
 
 
-class Layer(enum.StrEnum):
+class Actor(enum.StrEnum):
     """Whose code made an object, and so whose fault a wrong one is."""
 
     OPERATOR = "operator"

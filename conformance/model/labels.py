@@ -19,5 +19,5 @@ that whoever watches the pods can tell a planned end from a crash."""
 
 
 def of_run(run: str) -> dict[str, str]:
-    """The labels of what a run makes; an empty id stands for a plane that is thrown away."""
+    """The labels of what a run makes; an empty id stands for a cluster that is thrown away."""
     return {OWNED: "true", RUN: run} if run else {OWNED: "true"}

@@ -11,24 +11,24 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from conformance.model.errors import UsageError
-from conformance.model.exceptions import (
+from conformance.model.exemptions import (
     FidelityException,
-    Keeper,
     KnownFailure,
     Mask,
     Overlap,
     RefusalWord,
     ReservedPrefix,
+    Retained,
     Rollout,
     ServiceClass,
     ServiceRule,
     StatusNames,
 )
 from conformance.model.features import Feature, Without
+from conformance.model.fields import Strict, Url
 from conformance.model.graph import ApiVersion
 from conformance.model.installs import ClusterInstall, ProcessInstall
 from conformance.model.kinds import POD_GROUP
-from conformance.model.parts import Strict, Url
 
 __all__ = [
     "ClusterInstall",
@@ -36,7 +36,6 @@ __all__ = [
     "FidelityException",
     "Gang",
     "Identity",
-    "Keeper",
     "KnownFailure",
     "LabelNames",
     "LwsLayout",
@@ -47,6 +46,7 @@ __all__ = [
     "Profile",
     "Promise",
     "Promises",
+    "Retained",
     "Rollout",
     "ServiceClass",
     "ServiceRule",
@@ -178,7 +178,7 @@ class Profile(Strict):
     labels: LabelNames = LabelNames()
     services: list[ServiceRule] = [ServiceRule(use=ServiceClass.COMPONENT, name="{component}")]
     status: StatusNames = StatusNames()
-    keepers: list[Keeper] = []
+    retained: list[Retained] = []
     masks: list[Mask] = []
     fidelity_exceptions: list[FidelityException] = []
     refusal_words: list[RefusalWord] = []
@@ -232,9 +232,9 @@ class Profile(Strict):
     @model_validator(mode="after")
     def _gangs_are_not_kept(self) -> Profile:
         gang = self.multinode.gang_kind
-        if any(keeper.kind == gang for keeper in self.keepers):
+        if any(retained.kind == gang for retained in self.retained):
             raise ValueError(
-                f"`keepers` lists {gang}, the gang kind: whether gang objects are left over is what "
+                f"`retained` lists {gang}, the gang kind: whether gang objects are left over is what "
                 "the suite is about"
             )
         return self

@@ -1,4 +1,4 @@
-"""The objects of a namespace (or cluster) as they stood at one moment."""
+"""The objects of a namespace (or cluster) as they stood at one instant."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Obj:
 
 
 class State:
-    """All recorded objects at one moment, by uid."""
+    """All recorded objects at one instant, by uid."""
 
     def __init__(self, objects: Iterable[Obj], *, revision: int = 0, at: float = 0.0) -> None:
         self.objects: dict[str, Obj] = {obj.uid: obj for obj in objects}
@@ -179,7 +179,7 @@ class State:
         return None
 
     def get(self, uid: str) -> Obj | None:
-        """The object with that uid, None if it does not exist at this moment."""
+        """The object with that uid, None if it does not exist just now."""
         return self.objects.get(uid)
 
     def children(self, uid: str) -> list[Obj]:

@@ -22,8 +22,8 @@ from conformance.kube import Api, apply_manifests
 from conformance.model.bounds import Bounds
 from conformance.model.errors import UsageError
 from conformance.operator import ports, probes, webhooks
+from conformance.operator.cluster import Cluster
 from conformance.operator.inputs import Inputs, check_inputs
-from conformance.operator.plane import Plane
 from conformance.operator.profiles import LoadedProfile
 from conformance.operator.running import RunningOperator
 from conformance.operator.shipped import read_manifests
@@ -34,7 +34,7 @@ WEBHOOK_PORT = "webhook"
 
 
 def install(
-    plane: Plane,
+    cluster: Cluster,
     loaded: LoadedProfile,
     *,
     inputs: Inputs | None = None,
@@ -43,32 +43,32 @@ def install(
     on_event: Callable[[OperatorEvent], None] | None = None,
     api: Api | None = None,
 ) -> RunningOperator:
-    """Install the operator on the plane, start it, and return it ready, guarded, probed and warm.
+    """Install the operator on the cluster, start it, and return it ready, guarded, probed and warm.
 
     `warm_up` is called once it is ready: it deploys a throw-away graph, waits until that settled
     and is removed, and raises if that does not come about (readiness was seen up to 8 s before the
-    first reconcile). `api` stands in for the client made from the plane's kubeconfig.
+    first reconcile). `api` stands in for the client made from the cluster's kubeconfig.
 
     Raises UsageError for what the user can mend (files, faults, ports, a profile that does not fit
     the live API), StartError if the operator does not become ready, InfraError if the API server
     fails.
     """
     return Installation(
-        plane=plane,
+        cluster=cluster,
         loaded=loaded,
         inputs=check_inputs(loaded, inputs or Inputs()),
         bounds=bounds or Bounds(),
-        api=api or Api.from_kubeconfig(plane.kubeconfig),
+        api=api or Api.from_kubeconfig(cluster.kubeconfig),
     ).run(warm_up=warm_up, on_event=on_event)
 
 
 class Installation:
-    """One installation on one plane, step by step."""
+    """One installation on one cluster, step by step."""
 
     def __init__(
-        self, *, plane: Plane, loaded: LoadedProfile, inputs: Inputs, bounds: Bounds, api: Api
+        self, *, cluster: Cluster, loaded: LoadedProfile, inputs: Inputs, bounds: Bounds, api: Api
     ) -> None:
-        self._plane = plane
+        self._cluster = cluster
         self._loaded = loaded
         self._profile = loaded.profile
         self._install = loaded.profile.process
@@ -76,7 +76,7 @@ class Installation:
         self._bounds = bounds
         self._api = api
         self._where = loaded.shown
-        self._work = plane.directory / "operators" / loaded.name / "work"
+        self._work = cluster.directory / "operators" / loaded.name / "work"
         self._private: dict[str, bytes] = {}
         self._began = time.monotonic()
         self._seconds: dict[str, float] = {}
@@ -137,7 +137,7 @@ class Installation:
         self._write_files(values)
         self._reached("installed")
         ready = self._filled(self._install.ready, values, "install.ready")
-        process = self._plane.spawn(
+        process = self._cluster.spawn(
             f"operator-{self._loaded.name}",
             self._command(values),
             env=self._environment(values),
@@ -183,14 +183,14 @@ class Installation:
         self._work.mkdir(mode=0o700, parents=True, exist_ok=True)
         free = ports.choose([n for n in self._install.ports if n not in self._install.fixed_ports])
         values = {
-            "kubeconfig": str(self._plane.kubeconfig_for(self._profile.identity_user)),
+            "kubeconfig": str(self._cluster.kubeconfig_for(self._profile.identity_user)),
             "python": sys.executable,
             "profile_dir": str(self._loaded.directory.resolve()),
             "root": str(paths.root()),
             "work_dir": str(self._work),
             "namespace": self._install.namespace,
-            "etcd_url": self._plane.etcd_url,
-            "ca_bundle": self._plane.ca_bundle,
+            "etcd_url": self._cluster.etcd_url,
+            "ca_bundle": self._cluster.ca_bundle,
             **{
                 f"port_{name}": str(port)
                 for name, port in {**free, **self._install.fixed_ports}.items()
@@ -232,7 +232,7 @@ class Installation:
         )
         self._apply(aliases)
         if self._install.cluster_admin:
-            self._plane.bind_cluster_admin(self._profile.identity_user)
+            self._cluster.bind_cluster_admin(self._profile.identity_user)
         self._apply(self._read(self._install.rbac, what="install.rbac"))
 
     def _install_kinds(self, crds: Sequence[dict[str, Any]], *, port: int) -> None:
@@ -242,13 +242,15 @@ class Installation:
                 f"{self._where}: there is no CustomResourceDefinition under `install.crds`"
             )
         self._apply(definitions, port=port)
-        self._plane.kinds_changed()
+        self._cluster.kinds_changed()
         self._reached("kinds served")
 
     def _certify(self, names: Sequence[str], values: Mapping[str, str]) -> None:
         wanted = Path(values["cert_dir"])
         inside = wanted.is_relative_to(self._work)
-        folder = self._plane.serving_certificate(names, wanted if inside else self._work / "certs")
+        folder = self._cluster.serving_certificate(
+            names, wanted if inside else self._work / "certs"
+        )
         content = {name: (folder / name).read_bytes() for name in ("tls.crt", "tls.key", "ca.crt")}
         if not inside:
             self._private |= {str(wanted / name): data for name, data in content.items()}
@@ -279,7 +281,7 @@ class Installation:
     def _apply(self, manifests: Iterable[Mapping[str, Any]], *, port: int = 0) -> None:
         """Server-side apply; CRDs are waited for. References to webhook services are made to reach
         the process at `port`."""
-        bundle = self._plane.ca_bundle
+        bundle = self._cluster.ca_bundle
         apply_manifests(
             self._api,
             [webhooks.reachable(m, port=port, ca_bundle=bundle) if port else m for m in manifests],

@@ -34,7 +34,7 @@ class InstalledOperator(Protocol):
         its owner has that."""
 
     def alive(self) -> bool:
-        """True if it runs at this moment."""
+        """True if it runs just now."""
 
     def stop(self) -> None:
         """End it in an orderly way, and wait until it is gone."""
@@ -46,4 +46,4 @@ class InstalledOperator(Protocol):
         """Start it again and wait until it is ready."""
 
     def close(self) -> None:
-        """End it for good, and remove what `install` made where that does not go with the plane."""
+        """End it for good, and remove what `install` made where that does not go with the cluster."""

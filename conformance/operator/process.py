@@ -14,7 +14,7 @@ import urllib3
 
 from conformance.history.records import OperatorEvent, OperatorEventKind
 from conformance.model.errors import InfraError
-from conformance.operator.plane import Process
+from conformance.operator.cluster import Process
 
 STOP_SECONDS = 10.0
 """A program may need this long to end after SIGTERM; then it is killed."""
@@ -75,7 +75,7 @@ class OperatorProcess:
         return self._process.pid
 
     def alive(self) -> bool:
-        """True if it runs at this moment."""
+        """True if it runs just now."""
         return self._process.running
 
     def tail(self, lines: int = 15) -> str:

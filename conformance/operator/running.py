@@ -8,7 +8,7 @@ from typing import Any
 from conformance.history.records import OperatorEvent
 from conformance.model.bounds import Bounds
 from conformance.model.profile import Profile
-from conformance.operator.plane import Process
+from conformance.operator.cluster import Process
 from conformance.operator.ports import FixedPorts
 from conformance.operator.probes import Probe
 from conformance.operator.process import OperatorProcess

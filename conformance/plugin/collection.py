@@ -51,12 +51,12 @@ def order(items: list[pytest.Item], options: RunOptions, *, workers: int = 1) ->
             shared += long[:1] + short[:_SHORT_PER_LONG]
             del long[:1], short[:_SHORT_PER_LONG]
         alone = (
-            options.cluster.one_plane
+            options.cluster.one_cluster
             or loaded.profile.process.fixed_ports
             or workers < _ENOUGH_WORKERS
         )
         disruptive = [item for item, mark in own if mark.disruptive]
-        # Each takes about half a round, and their plane one more to open.
+        # Each takes about half a round, and their cluster one more to open.
         rounds = 0 if alone else 1 + len(disruptive) // _DISRUPTIVE_A_ROUND
         last = max(0, len(shared) - workers * rounds)
         ordered += [*shared[:last], *disruptive, *shared[last:]]

@@ -1,5 +1,5 @@
-"""Which plane is open when: the controller opens shared planes, operator by operator, and says so to
-the workers through small files; the worker with the disruptive cases opens a plane of its own."""
+"""Which cluster is open when: the controller opens shared clusters, operator by operator, and says
+so to the workers through small files; the worker with disruptive cases opens its own cluster."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from conformance.model.errors import InfraError
-from conformance.plugin.planes import OpenPlane
+from conformance.plugin.environments import TestEnvironment
 from conformance.plugin.run_options import RunOptions
 
-# A cold machine under load; a plane that needs longer than this will not come.
+# A cold machine under load; a cluster that needs longer than this will not come.
 _OPEN_SECONDS = 600.0
 # The longest case lasts some minutes, and a worker runs at most one of them after another.
 _QUIET_SECONDS = 1800.0
@@ -32,10 +32,10 @@ def _publish(path: Path, text: str) -> None:
 
 class Director:
     """The controller's side. `cases` (nodeid → operator, disruptive) come from `expect_cases`; as they
-    finish, planes are closed and the next one is opened.
+    finish, clusters are closed and the next one is opened.
 
-    Where all cases share one plane (`ClusterRequest.one_plane`), the disruptive ones get it once it is
-    quiet: no other case runs on it any more."""
+    Where all cases share one cluster (`ClusterRequest.one_cluster`), the disruptive ones get it once it
+    is quiet: no other case runs on it any more."""
 
     def __init__(self, options: RunOptions, say: Callable[[str], None] = lambda _: None) -> None:
         """`say` tells a line to the person who runs the suite."""
@@ -47,22 +47,22 @@ class Director:
         self._left_disruptive: dict[str, set[str]] = {}
         self._served: set[str] = set()
         self._begun = ""
-        self._open: OpenPlane | None = None
+        self._open: TestEnvironment | None = None
         self._thread: threading.Thread | None = None
         self.error: BaseException | None = None
         self.failed = False
-        """Set once a case has failed: planes then keep what explains it, before they are closed."""
+        """Set once a case has failed: clusters then keep what explains it, before they are closed."""
         self.descriptions: dict[str, dict[str, Any]] = {}
-        """Of each operator whose plane was opened: what `OpenPlane.describe` says."""
+        """Of each operator whose cluster was opened: what `TestEnvironment.describe` says."""
         self.ended: set[str] = set()
-        """Operators whose run came to its end on a plane that judges it."""
+        """Operators whose run came to its end on a cluster that judges it."""
 
     def start(self) -> None:
-        """Open the first plane, in the background. What cases there are need not be known yet."""
+        """Open the first cluster, in the background. What cases there are need not be known yet."""
         self._advance()
 
     def wait_open(self) -> None:
-        """Wait until the plane that is being opened is open. Raises what went wrong."""
+        """Wait until the cluster that is being opened is open. Raises what went wrong."""
         self._join()
         if self.error is not None:
             raise self.error
@@ -76,20 +76,20 @@ class Director:
         for nodeid, (operator, disruptive) in cases.items():
             side = self._left_disruptive if disruptive else self._left
             side.setdefault(operator, set()).add(nodeid)
-        # A plane that was opened before it was known that there is no case for it judges nothing.
+        # A cluster that was opened before it was known that there is no case for it judges nothing.
         self._served = set(self._left)
-        if self._options.cluster.one_plane:
+        if self._options.cluster.one_cluster:
             self._served |= set(self._left_disruptive)
 
     def finished(self, nodeid: str) -> None:
-        """A case is over: close the plane after its last one, and open the next after that."""
+        """A case is over: close the cluster after its last one, and open the next after that."""
         for side in (self._left, self._left_disruptive):
             for left in side.values():
                 left.discard(nodeid)
         self._advance()
 
     def look(self) -> None:
-        """After a case that failed: if the shared plane itself has died, the run is over, since every
+        """After a case that failed: if the shared cluster itself has died, the run is over, since every
         further case would only wait for it in vain. `error` says so then."""
         if self._open is None or self.error is not None:
             return
@@ -106,12 +106,12 @@ class Director:
         self._close(judge=judge)
 
     def _advance(self) -> None:
-        """Close planes that no case needs any more, and open the next one that some case needs."""
+        """Close clusters that no case needs any more, and open the next one that some case needs."""
         while self._queue and self.error is None:
             current = self._queue[0]
             waiting = (
                 self._known
-                and self._options.cluster.one_plane
+                and self._options.cluster.one_cluster
                 and self._left_disruptive.get(current)
             )
             if not self._known or self._left.get(current) or waiting:
@@ -129,22 +129,22 @@ class Director:
 
     def _begin(self, name: str) -> None:
         self._begun = name
-        plane = OpenPlane(
+        cluster = TestEnvironment(
             loaded=self._options.operator(name), options=self._options, name=f"{name}-shared",
             say=self._say,
         )  # fmt: skip
 
         def run() -> None:
             try:
-                plane.open()
-                self._open = plane
-                self.descriptions[name] = plane.describe()
+                cluster.open()
+                self._open = cluster
+                self.descriptions[name] = cluster.describe()
                 _publish(_state(self._options, name, "open"), json.dumps(self.descriptions[name]))
             except BaseException as error:  # handed to the main thread, which ends the run
                 self.error = error
                 _publish(_state(self._options, name, "failed"), str(error))
 
-        self._thread = threading.Thread(target=run, name="plane")
+        self._thread = threading.Thread(target=run, name="cluster")
         self._thread.start()
 
     def _join(self) -> None:
@@ -153,21 +153,21 @@ class Director:
             self._thread = None
 
     def _close(self, *, judge: bool) -> None:
-        plane, self._open = self._open, None
-        if plane is not None:
+        cluster, self._open = self._open, None
+        if cluster is not None:
             try:
-                if judge and plane.judges_end and self._begun in self._served:
+                if judge and cluster.judges_end and self._begun in self._served:
                     # Before it is: if the judgement is lost, its absence must be seen.
                     self.ended.add(self._begun)
-                    plane.judge_end()
+                    cluster.judge_end()
             finally:
                 if self.failed:
-                    plane.keep_evidence()
-                plane.close()
+                    cluster.keep_evidence()
+                cluster.close()
 
 
 def await_shared(options: RunOptions, operator: str, *, quiet: bool = False) -> dict[str, Any]:
-    """A worker's wait for the shared plane of an operator; `quiet`: until no other case needs it.
+    """A worker's wait for the shared cluster of an operator; `quiet`: until no other case needs it.
     Raises InfraError if it will not come."""
     opened, failed = _state(options, operator, "open"), _state(options, operator, "failed")
     _await(lambda: opened.exists() or failed.exists(), f"the control plane of {operator}")
@@ -180,16 +180,16 @@ def await_shared(options: RunOptions, operator: str, *, quiet: bool = False) -> 
     return description
 
 
-def open_own(options: RunOptions, operator: str) -> OpenPlane:
-    """A plane of this process' own, for disruptive cases. Where the operator has fixed ports or paths
+def open_own(options: RunOptions, operator: str) -> TestEnvironment:
+    """A cluster of this process' own, for disruptive cases. Where the operator has fixed ports or paths
     it first waits until the shared one is closed."""
     loaded = options.operator(operator)
     if loaded.profile.process.fixed_ports:
         closed = _state(options, operator, "closed")
         _await(closed.exists, f"the shared control plane of {operator} to be closed")
-    plane = OpenPlane(loaded=loaded, options=options, name=f"{operator}-own")
-    plane.open()
-    return plane
+    cluster = TestEnvironment(loaded=loaded, options=options, name=f"{operator}-own")
+    cluster.open()
+    return cluster
 
 
 def _await(condition: Callable[[], bool], what: str, *, within: float | None = None) -> None:

@@ -7,16 +7,16 @@ from collections.abc import Callable
 
 import pytest
 
-from conformance.checkers.judge import judge
-from conformance.checkers.looks import others_of
-from conformance.driver.moments import CaseOver
+from conformance.driver.checkpoints import CaseOver
 from conformance.driver.trial import Trial
 from conformance.evidence.explain import explain
 from conformance.history import store
+from conformance.judge.checks.judge import judge
+from conformance.judge.checks.looks import others_of
 from conformance.model.errors import InfraError, Violation
 from conformance.model.verdict import Verdict
 from conformance.plugin.trials import CONFORMED, operator_events
-from conformance.record import standing
+from conformance.record import soak
 from conformance.record.oplog import OperatorLog
 from conformance.report import junit
 from conformance.report.allure import KNOWN_MARK, allure_case
@@ -56,7 +56,7 @@ def run_case(
     allure_case(history, judgement, explanation)
     item.stash[CONFORMED] = judgement.verdict is Verdict.CONFORMS and not problem
     if item.stash[CONFORMED]:
-        standing.conformed(trial.session.recording, history, others=others_of(history))
+        soak.conformed(trial.session.recording, history, others=others_of(history))
     if result.gates:
         if result.verdict is Verdict.VIOLATES and result.findings and not result.unexpected_passes:
             raise Violation(explanation.text)

@@ -1,4 +1,4 @@
-"""The end of a run on a plane that is thrown away: is all that stood at rest still so, and once every
+"""The end of a run on a cluster that is thrown away: is all that stood at rest still so, and once every
 graph is deleted, does the operator leave anything anywhere, or go on writing?"""
 
 from __future__ import annotations
@@ -8,28 +8,28 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from conformance.checkers.judge import judge
-from conformance.checkers.leftovers import left
-from conformance.checkers.storms import operators_writes, too_many
 from conformance.driver.namespaces import LABEL
 from conformance.driver.session import Session
 from conformance.history import store
 from conformance.history.history import History
 from conformance.history.records import (
+    Checkpoint,
+    CheckpointEnd,
     Event,
     Header,
-    Moment,
-    MomentEnd,
     Record,
     Scope,
 )
+from conformance.judge.checks.judge import judge
+from conformance.judge.checks.leftovers import left
+from conformance.judge.checks.storms import operators_writes, too_many
 from conformance.kube import Api, Resource
 from conformance.model.errors import ConformanceError
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP
 from conformance.model.profile import Feature
-from conformance.model.runs import FEATURE, RunCase
+from conformance.model.run_cases import FEATURE, RunCase
 from conformance.record.oplog import noted
-from conformance.record.standing import ended
+from conformance.record.soak import ended
 from conformance.record.whole import WholeRecord
 from conformance.report.build import case_result, history_file
 from conformance.report.collect import history_path, write_case
@@ -51,8 +51,8 @@ def judge_run(session: Session, *, started_at: float) -> None:
     What keeps it from being judged is told in the result, whose verdict is then at best unknown."""
     notes = ended(session.recording)
     with contextlib.closing(WholeRecord(session.recording, notes)) as record:
-        if notes.standing:
-            _Judging(session, RunCase.REST, Scope.STANDING, started_at, record).run(_look_again)
+        if notes.soaks:
+            _Judging(session, RunCase.REST, Scope.SOAK, started_at, record).run(_look_again)
         else:
             _nothing_stands(session)
         record.let_fall()
@@ -78,7 +78,7 @@ class _Judging:
     started_at: float
     record: WholeRecord
     began: float = field(default_factory=time.time)
-    end: MomentEnd = MomentEnd.HELD
+    end: CheckpointEnd = CheckpointEnd.HELD
     hold: float = 0.0
     records: list[Record] = field(default_factory=list)
 
@@ -87,7 +87,7 @@ class _Judging:
         try:
             look(self)
         except ConformanceError as error:  # a dead API server, a kubeconfig that went with it
-            problem, self.end = str(error), MomentEnd.INTERRUPTED
+            problem, self.end = str(error), CheckpointEnd.INTERRUPTED
         history = self.history()
         judgement = judge(history)
         path = history_path(self.session.results, self.case, self.session.operator)
@@ -99,7 +99,7 @@ class _Judging:
         write_case(self.session.results, result)
 
     def history(self) -> History:
-        """What is known by now, as the history of a moment that is now."""
+        """What is known by now, as the history of a checkpoint that is now."""
         session = self.session
         header = Header(
             case=self.case, feature=FEATURE, title=self.case.sentence, operator=session.operator,
@@ -108,11 +108,11 @@ class _Judging:
             users=session.users, audited=session.audited, started_at=self.started_at,
         )  # fmt: skip
         revision = max((r.revision for r in self.records if isinstance(r, Event)), default=0)
-        moment = Moment(
+        checkpoint = Checkpoint(
             name="the end of the run", at=time.time(), since=self.began, end=self.end,
             revision=revision, graphs=(), hold=self.hold,
         )  # fmt: skip
-        return History([header, *self.records, moment])
+        return History([header, *self.records, checkpoint])
 
 
 def _look_again(judging: _Judging) -> None:
@@ -122,11 +122,11 @@ def _look_again(judging: _Judging) -> None:
     until = time.monotonic() + session.bounds.follow
     while True:
         record.catch_up(within=_RECORDER_SECONDS)
-        judging.records = [*record.standing(), *noted(session.operator_events)]
+        judging.records = [*record.soaks(), *noted(session.operator_events)]
         if not any(f.gates for f in judge(judging.history()).findings):
             return
         if time.monotonic() > until:
-            judging.end = MomentEnd.DEADLINE
+            judging.end = CheckpointEnd.DEADLINE
             return
         time.sleep(_POLL_SECONDS)
 
@@ -137,7 +137,7 @@ def _delete_all(judging: _Judging) -> None:
     graphs = _delete_graphs(judging.session)
     gone = _await_gone(judging, graphs)
     if not gone:
-        judging.end = MomentEnd.DEADLINE
+        judging.end = CheckpointEnd.DEADLINE
     # With a graph that does not go the operator still has something to do.
     if not _graphs_left(judging.record):
         _await_rest(judging)
@@ -213,6 +213,6 @@ def _await_rest(judging: _Judging) -> None:
         if now - begun >= bounds.hold and not storm:
             return
         if now - begun > bounds.deadline:
-            judging.end = MomentEnd.DEADLINE
+            judging.end = CheckpointEnd.DEADLINE
             return
         time.sleep(_POLL_SECONDS)

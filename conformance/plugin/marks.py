@@ -20,9 +20,9 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 class CaseMark:
     """What a case declares. `feature` is its row in the verdict table.
 
-    `disruptive`: it stops the operator or may make it spin, so it runs last, on a plane of its own.
+    `disruptive`: it stops the operator or may make it spin, so it runs last, on a cluster of its own.
     `race`: it may end differently each time, so a known failure of it may be marked `sometimes`.
-    `long`: it has several verdict moments or many graphs, so it starts before the others, which then
+    `long`: it has several checkpoints or many graphs, so it starts before the others, which then
     need not wait for it at the end.
     """
 

@@ -144,7 +144,7 @@ def _know(config: pytest.Config, cases: list[CaseResult], groups: Mapping[str, s
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> None:
-    """Alone (without xdist) the plane is opened just before the first case, if there is one."""
+    """Alone (without xdist) the cluster is opened just before the first case, if there is one."""
     config = session.config
     director = config.stash.get(_DIRECTOR, None)
     if director is not None and not _is_distributed(config) and config.stash.get(_EXPECTED, None):
@@ -154,7 +154,7 @@ def pytest_runtestloop(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_node_collection_finished(node: Any) -> None:
-    """A worker has collected: its list is there, and the plane must be, too."""
+    """A worker has collected: its list is there, and the cluster must be, too."""
     config: pytest.Config = node.config
     director = config.stash.get(_DIRECTOR, None)
     path = config.stash[OPTIONS].results / "live" / _CASES_FILE
@@ -214,7 +214,7 @@ def pytest_runtest_makereport(
 
 
 class _Counting:
-    """Counts finished cases, so that planes are closed when nobody needs them any more."""
+    """Counts finished cases, so that clusters are closed when nobody needs them any more."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -255,7 +255,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     ended = director.ended if director is not None else set()
     reports = summary.write_reports(
         config.stash[OPTIONS], [*cases, *summary.of_run(ended)], given,
-        planes=director.descriptions if director is not None else {},
+        clusters=director.descriptions if director is not None else {},
         allure_results=Path(allure_results) if allure_results else None,
         broken_off=config.stash.get(_BROKEN_OFF, ""),
     )  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cluster.own import OwnClusterOptions
+from conformance.cluster.kubeconfig import KubeconfigOptions
 from conformance.cluster.provider import ClusterKind, ClusterRequest
 from conformance.model.bounds import Bounds
 from conformance.model.errors import UsageError
@@ -127,7 +127,7 @@ def _request(config: pytest.Config, kind: ClusterKind) -> ClusterRequest:
     if kind is ClusterKind.KUBECONFIG:
         return ClusterRequest(
             kind=kind,
-            own_options=OwnClusterOptions(
+            own_options=KubeconfigOptions(
                 kubeconfig=_path(get("kubeconfig", None)),
                 context=get("dgd_context"),
                 i_own=get("dgd_own"),

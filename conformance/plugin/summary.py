@@ -16,7 +16,7 @@ from conformance import __version__
 from conformance.cluster.pins import PINS
 from conformance.model.errors import UsageError
 from conformance.model.installs import Placement
-from conformance.model.runs import FEATURE, RunCase
+from conformance.model.run_cases import FEATURE, RunCase
 from conformance.plugin import collection
 from conformance.plugin.marks import case_id, mark_of, title_of
 from conformance.plugin.run_options import RunOptions
@@ -123,7 +123,7 @@ def write_reports(
     cases: list[CaseResult],
     options: dict[str, str],
     *,
-    planes: Mapping[str, Mapping[str, Any]],
+    clusters: Mapping[str, Mapping[str, Any]],
     allure_results: Path | None,
     broken_off: str,
 ) -> list[ConformanceReport]:
@@ -138,7 +138,7 @@ def write_reports(
             profile=loaded.profile,
             bounds=run.bounds,
             cluster=run.cluster.kind.value,
-            versions={**versions, **planes.get(loaded.name, {}).get("versions", {})},
+            versions={**versions, **clusters.get(loaded.name, {}).get("versions", {})},
             options={"operator": loaded.given, **options},
             admin=run.cluster.placement is Placement.PROCESS
             and loaded.profile.process.cluster_admin,

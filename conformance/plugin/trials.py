@@ -18,10 +18,10 @@ from conformance.driver.trial import Trial
 from conformance.history.records import Header, OperatorEvent, OperatorEventKind
 from conformance.kube import Api
 from conformance.model.errors import UsageError
-from conformance.plugin import collection, director, planes
+from conformance.plugin import collection, director, environments
 from conformance.plugin.marks import CaseMark, case_id, mark_of, title_of
 from conformance.plugin.run_options import RunOptions
-from conformance.record import standing
+from conformance.record import soak
 from conformance.record.journal import Journal
 from conformance.record.oplog import OperatorLog, noted
 from conformance.record.tail import Tail
@@ -33,18 +33,18 @@ WORKER = pytest.StashKey["Worker"]()
 
 
 class Worker:
-    """What one test process keeps between cases: clients, and a plane of its own if it needs one."""
+    """What one test process keeps between cases: clients, and a cluster of its own if it needs one."""
 
     def __init__(self, options: RunOptions) -> None:
         self._options = options
         self._sessions: dict[tuple[str, bool], Session] = {}
-        self._own: tuple[str, planes.OpenPlane] | None = None
+        self._own: tuple[str, environments.TestEnvironment] | None = None
         self._apis: dict[Path, Api] = {}
         self._logs: dict[Path, OperatorLog] = {}
 
     def session(self, operator: str, *, disruptive: bool) -> Session:
-        """The session a case runs in; opens or awaits the plane the first time."""
-        if disruptive and not self._options.cluster.one_plane:
+        """The session a case runs in; opens or awaits the cluster the first time."""
+        if disruptive and not self._options.cluster.one_cluster:
             if self._own is not None and self._own[0] != operator:
                 self._own[1].close()
                 self._own = None
@@ -54,14 +54,14 @@ class Worker:
         key = (operator, disruptive)
         if key not in self._sessions:
             description = director.await_shared(self._options, operator, quiet=disruptive)
-            self._sessions[key] = planes.session_from(
+            self._sessions[key] = environments.session_from(
                 description, loaded=self._options.operator(operator), options=self._options,
                 disruptive=disruptive,
             )  # fmt: skip
         return self._sessions[key]
 
     def api(self, kubeconfig: Path) -> Api:
-        """A client that is kept for the plane of that kubeconfig."""
+        """A client that is kept for the cluster of that kubeconfig."""
         if kubeconfig not in self._apis:
             self._apis[kubeconfig] = Api.from_kubeconfig(kubeconfig)
         return self._apis[kubeconfig]
@@ -74,7 +74,7 @@ class Worker:
         return self._logs.setdefault(path, OperatorLog(path))
 
     def close(self) -> None:
-        """Close the own plane and the clients."""
+        """Close the own cluster and the clients."""
         for api in self._apis.values():
             api.close()
         if self._own is not None:
@@ -92,7 +92,7 @@ def operator_name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def trial(request: pytest.FixtureRequest, operator_name: str) -> Iterator[Trial]:
-    """The case's handle: deploy graphs, change them, expect a verdict moment."""
+    """The case's handle: deploy graphs, change them, expect a checkpoint."""
     config, item = request.config, request.node
     mark = mark_of(item)
     if mark is None:
@@ -125,7 +125,7 @@ def _make(
 ) -> Trial:
     name = case_id(item)
     namespace = namespace_name(name)
-    standing.begins(session.recording, namespace)
+    soak.begins(session.recording, namespace)
     tail = Tail(session.recording, namespace, elsewhere=True, lag=options.bounds.recorder_lag)
     open_namespace(api, namespace, bounds=options.bounds, run=session.run)
     header = Header(
@@ -141,7 +141,7 @@ def _make(
         session=session, api=api, tail=tail, header=header, progress_line=line,
         journal=Journal(session.recording / "journal" / f"{namespace}.jsonl"),
         fresh=FreshStates(
-            # Shared by all planes of the operator: where a graph was deployed makes no difference.
+            # Shared by all clusters of the operator: where a graph was deployed makes no difference.
             session=session, api=api, progress_line=line,
             directory=session.results / "live" / f"fresh-{session.operator}",
         ),
@@ -149,7 +149,7 @@ def _make(
 
 
 def operator_events(trial: Trial, log: OperatorLog | None) -> list[OperatorEvent]:
-    """What happened to the operator since its plane was opened, and its log about this namespace."""
+    """What happened to the operator since its cluster was opened, and its log about this namespace."""
     events = noted(trial.session.operator_events)
     if log is not None:
         lines = (event for event in log.read() if event.kind is OperatorEventKind.LOG)

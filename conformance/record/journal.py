@@ -13,7 +13,7 @@ from conformance.record.masking import mask_nested, mask_text
 
 
 class Journal:
-    """Appends records (Step, Moment, OperatorEvent, Foreign, Fresh, Tables) of one case to a file.
+    """Appends records (Step, Checkpoint, OperatorEvent, Foreign, Fresh, Tables) of one case to a file.
     Thread-safe. Raises InfraError if the file cannot be written."""
 
     def __init__(self, path: Path) -> None:

@@ -58,7 +58,7 @@ class OperatorLog:
 
 
 def noted(path: Path) -> list[OperatorEvent]:
-    """What the owner of a plane noted there of its operator: starts, exits and the like. Raises
+    """What the owner of a cluster noted there of its operator: starts, exits and the like. Raises
     InfraError if the file cannot be read."""
     events: list[OperatorEvent] = []
     # Its owner may be writing a line just now.

@@ -2,7 +2,7 @@
 
 One process a control plane, so that each event is parsed once and not by every test worker. Plain
 threads in it, one a kind, each asleep in the kernel until its event comes. Measured on the embedded
-plane, 12 busy namespaces on 2 cores under a load of 4-7: 65 threads, 68 MB, 0.5 s of CPU until
+cluster, 12 busy namespaces on 2 cores under a load of 4-7: 65 threads, 68 MB, 0.5 s of CPU until
 ready, then 4-6 % of a core at 120-230 events a second, 3-6 ms (95 %: 90 ms, worst 0.4 s) from the
 API server's answer to the line on disk. One asynchronous loop over all kinds had little to gain.
 """

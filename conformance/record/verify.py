@@ -1,4 +1,4 @@
-"""At a verdict moment: does the record equal what the API server lists?"""
+"""At a checkpoint: does the record equal what the API server lists?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The live record of a whole plane, read as it grows: for the end of a run, when all cases are over.
+"""The live record of a whole cluster, read as it grows: for the end of a run, when all cases are over.
 
 Of the suite's own namespaces, a hundred megabytes in a long run, only what is still there is kept.
 """
@@ -15,7 +15,7 @@ from conformance.history.records import Event, EventType, Gap, Record, Unseen, W
 from conformance.model.errors import InfraError
 from conformance.model.labels import OWNED
 from conformance.record.layout import CLUSTER, RECORDER, Heartbeat, LineReader, live_file
-from conformance.record.standing import Ended
+from conformance.record.soak import Ended
 
 _POLL_SECONDS = 0.05
 # A request may be answered this long (s) before or after the event that shows what it did is seen.
@@ -23,7 +23,7 @@ _NEAR = 5.0
 
 
 class WholeRecord:
-    """Reads every file of a plane's record; namespaces of cases that did not conform are left out.
+    """Reads every file of a cluster's record; namespaces of cases that did not conform are left out.
     Not thread-safe. Raises InfraError from any method if a file cannot be read."""
 
     def __init__(self, directory: Path, ended: Ended) -> None:
@@ -38,7 +38,7 @@ class WholeRecord:
         self._alive: dict[str, list[Event]] = {}
         self._writes: list[Write] = []
         # Namespace → revision since which all that happens there is kept.
-        self._standing = {row.namespace: row.revision for row in ended.standing}
+        self._standing = {row.namespace: row.revision for row in ended.soaks}
         self._later: list[Event] = []
 
     def close(self) -> None:
@@ -110,16 +110,16 @@ class WholeRecord:
 
     # What stands --------------------------------------------------------------------------------
 
-    def standing(self) -> list[Record]:
+    def soaks(self) -> list[Record]:
         """What cases left at rest, and what happened in their namespaces since."""
-        since = {row.namespace: row.at for row in self._ended.standing}
+        since = {row.namespace: row.at for row in self._ended.soaks}
         writes = [w for w in self._writes if w.at >= since.get(w.namespace, w.at + 1) - _NEAR]
         first = min(since.values(), default=0.0)
         signs = [sign for sign in self._signs if isinstance(sign, Gap) and sign.at >= first]
         return [*self._ended.records, *self._later, *writes, *signs]
 
     def let_fall(self) -> None:
-        """What stands is deleted now: what happens to it is no longer kept for `standing`."""
+        """What stands is deleted now: what happens to it is no longer kept for `soaks`."""
         self._standing = {}
 
     # What is left -------------------------------------------------------------------------------

@@ -20,13 +20,13 @@ from conformance.evidence import timeline_svg
 from conformance.evidence.explain import Explanation, Section
 from conformance.evidence.timeline import describe_step
 from conformance.history.history import History
-from conformance.history.records import Moment, Step
+from conformance.history.records import Checkpoint, Step
 from conformance.model.errors import InfraError, Violation
 from conformance.model.verdict import Outcome, Verdict
 
 if TYPE_CHECKING:
-    from conformance.checkers.base import CheckResult
-    from conformance.checkers.judge import Judgement
+    from conformance.judge.checks.base import CheckResult
+    from conformance.judge.checks.judge import Judgement
 
 # allure ships without annotations.
 _dynamic: Any = allure.dynamic
@@ -95,31 +95,31 @@ def _severity(feature: str) -> str:
 
 
 def _transition(history: History, step: Step, outcome: Outcome | None) -> None:
-    moment = next((m for m in history.moments if step.name in m.steps), None)
+    checkpoint = next((m for m in history.checkpoints if step.name in m.steps), None)
     title = describe_step(step) + (f" → {outcome}" if outcome else "")
-    if moment is not None and moment.reached_at is not None:
-        took = max(0.0, moment.reached_at - step.answered_at)
-        title += f", matched after {took:.1f} s, held {moment.hold:g} s"
+    if checkpoint is not None and checkpoint.reached_at is not None:
+        took = max(0.0, checkpoint.reached_at - step.answered_at)
+        title += f", matched after {took:.1f} s, held {checkpoint.hold:g} s"
     problem = _NO_OUTCOME.get(outcome) if outcome and step.judged else None
     _step(
         title,
         started=step.sent_at,
-        stopped=moment.at if moment else step.answered_at,
+        stopped=checkpoint.at if checkpoint else step.answered_at,
         error=problem(f"{step.name} ended as {outcome}") if problem else None,
-        children=_times(step, moment),
+        children=_times(step, checkpoint),
     )
 
 
-def _times(step: Step, moment: Moment | None) -> list[tuple[str, float, float]]:
+def _times(step: Step, checkpoint: Checkpoint | None) -> list[tuple[str, float, float]]:
     spans = [("request", step.sent_at, step.answered_at)]
-    if moment is None:
+    if checkpoint is None:
         return spans
-    if moment.reached_at is None:
-        spans.append((f"waited, of {moment.deadline:g} s", step.answered_at, moment.at))
+    if checkpoint.reached_at is None:
+        spans.append((f"waited, of {checkpoint.deadline:g} s", step.answered_at, checkpoint.at))
     else:
-        reached = max(moment.reached_at, step.answered_at)
-        spans.append((f"until it matched, of {moment.deadline:g} s", step.answered_at, reached))
-        spans.append((f"hold, {moment.hold:g} s", reached, moment.at))
+        reached = max(checkpoint.reached_at, step.answered_at)
+        spans.append((f"until it matched, of {checkpoint.deadline:g} s", step.answered_at, reached))
+        spans.append((f"hold, {checkpoint.hold:g} s", reached, checkpoint.at))
     return spans
 
 

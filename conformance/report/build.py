@@ -31,7 +31,7 @@ from conformance.report.model import (
 )
 
 if TYPE_CHECKING:
-    from conformance.checkers.judge import Judgement
+    from conformance.judge.checks.judge import Judgement
 
 # The outcome that says most about a case comes first.
 _TELLING = (
@@ -111,10 +111,10 @@ def overall(outcomes: Mapping[str, Outcome], steps: Mapping[str, Step]) -> Outco
 
 
 def _step(history: History, name: str, outcome: Outcome, step: Step | None) -> StepResult:
-    moment = next((m for m in history.moments if name in m.steps), None)
+    checkpoint = next((m for m in history.checkpoints if name in m.steps), None)
     seconds = None
-    if step is not None and moment is not None and moment.reached_at is not None:
-        seconds = round(max(0.0, moment.reached_at - step.answered_at), 3)
+    if step is not None and checkpoint is not None and checkpoint.reached_at is not None:
+        seconds = round(max(0.0, checkpoint.reached_at - step.answered_at), 3)
     return StepResult(
         name=name,
         outcome=outcome,

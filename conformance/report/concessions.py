@@ -26,8 +26,8 @@ def concessions(profile: Profile) -> list[Concession]:
 
 def _all(profile: Profile) -> Iterator[Concession]:
     kind = ConcessionKind
-    for keeper in profile.keepers:
-        yield _one(kind.KEEPER, f"{keeper.kind} {keeper.name}", keeper.reason)
+    for retained in profile.retained:
+        yield _one(kind.RETAINED, f"{retained.kind} {retained.name}", retained.reason)
     for mask in profile.masks:
         where = "" if mask.kind == "*" else f"{mask.kind} "
         yield _one(kind.MASK, f"{where}{mask.path}", mask.reason)
@@ -75,7 +75,7 @@ def _one(kind: ConcessionKind, what: str, reason: str = "") -> Concession:
 
 
 def counted(found: Iterable[Concession]) -> str:
-    """How many of each kind: `3 keepers, 1 mask`; empty if there is none."""
+    """How many of each kind: `3 retained objects, 1 mask`; empty if there is none."""
     counts = Counter(one.kind for one in found)
     return ", ".join(
         f"{counts[kind]} {kind.noun}{'s' if counts[kind] > 1 else ''}"
@@ -93,7 +93,7 @@ def line(report: ConformanceReport) -> str:
 
 
 def environment(report: ConformanceReport) -> dict[str, str]:
-    """All of them by kind, for tools that show pairs: `concessions.keeper` → `Secret x (reason)`."""
+    """All of them by kind, for tools that show pairs: `concessions.mask` → `status.x (reason)`."""
     found = {"profile.sha256": report.profile_sha256} if report.profile_sha256 else {}
     for kind in ConcessionKind:
         own = [str(one) for one in report.concessions if one.kind is kind]

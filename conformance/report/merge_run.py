@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from conformance.model.runs import PREFIX
+from conformance.model.run_cases import PREFIX
 from conformance.model.verdict import Verdict, worst
 from conformance.report.model import CaseResult, HistoryFile, ReportedFinding
 

@@ -45,7 +45,7 @@ class NotRun(enum.StrEnum):
 class ConcessionKind(enum.StrEnum):
     """In what way a profile has less judged, or more allowed."""
 
-    KEEPER = "keeper"
+    RETAINED = "retained-object"
     """Objects that may outlive a graph."""
     MASK = "mask"
     """Fields in which a changed and a freshly deployed graph may differ."""
@@ -131,7 +131,7 @@ class StepResult(_Part):
     door: str = ""
     judged: bool = True
     seconds: float | None = None
-    """From the API's answer to the moment from which everything matched; None if it never did."""
+    """From the API's answer to the checkpoint from which everything matched; None if it never did."""
 
 
 class HistoryFile(_Part):

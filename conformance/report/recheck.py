@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.checkers.judge import Judgement, judge
 from conformance.history import store
 from conformance.history.history import History
+from conformance.judge.checks.judge import Judgement, judge
 from conformance.model.errors import ConformanceError
 from conformance.model.verdict import Verdict
 from conformance.report import collect, files

@@ -165,7 +165,7 @@ class GraphController:
         return Outcome(name, known, verdict, failed=failed)
 
     def _leave_door_open(self, key: Key, graph: Object) -> bool:
-        """Fault ``dcd-door-leftover``: an edit of a component lives for a moment before repair."""
+        """Fault ``dcd-door-leftover``: an edit of a component lives for an instant before repair."""
         if not self._faults.on(Fault.DCD_DOOR_LEFTOVER):
             return False
         live = self._cluster.store(COMPONENT).get(key)

@@ -11,7 +11,7 @@ import pytest
 
 from conformance.cluster._progress import Progress
 from conformance.cluster._sources import architecture
-from conformance.cluster.embedded import EmbeddedPlane
+from conformance.cluster.embedded import EmbeddedCluster
 from conformance.cluster.pins import PINS, Program
 from conformance.cluster.programs import Programs, ensure
 from conformance.kube import Api
@@ -85,12 +85,12 @@ def programs() -> Programs:
 
 
 @pytest.fixture(scope="module")
-def plane(programs: Programs) -> Iterator[EmbeddedPlane]:
-    with EmbeddedPlane(programs=programs) as running:
+def cluster(programs: Programs) -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(programs=programs) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def api(plane: EmbeddedPlane) -> Iterator[Api]:
-    with Api.from_kubeconfig(plane.kubeconfig) as client:
+def api(cluster: EmbeddedCluster) -> Iterator[Api]:
+    with Api.from_kubeconfig(cluster.kubeconfig) as client:
         yield client

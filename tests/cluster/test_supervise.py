@@ -23,7 +23,7 @@ SLEEPER = ["sh", "-c", "sleep 300 & echo $! > child; wait"]
 
 @pytest.fixture
 def prefix(tmp_path: Path) -> Path:
-    return tmp_path / "plane-"
+    return tmp_path / "cluster-"
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_what_a_process_leaves_behind_is_ended_with_it(supervisor: Supervisor) -
     wait_gone(child)
 
 
-def test_a_child_in_a_session_of_its_own_ends_at_the_latest_with_the_plane(
+def test_a_child_in_a_session_of_its_own_ends_at_the_latest_with_the_cluster(
     supervisor: Supervisor,
 ) -> None:
     spawn(supervisor, ["sh", "-c", "setsid sh -c 'echo $$ > far; exec sleep 300' & wait"])
@@ -201,7 +201,7 @@ def test_nothing_survives_the_owner(prefix: Path, number: signal.Signals) -> Non
     owner.wait(10)
     for pid in pids:
         wait_gone(pid)
-    assert not list(prefix.parent.glob("plane-*"))
+    assert not list(prefix.parent.glob("cluster-*"))
 
 
 def test_a_forked_copy_of_the_owner_does_not_keep_it_alive(prefix: Path) -> None:
@@ -268,8 +268,10 @@ def test_a_directory_is_private_and_falls_back_to_the_disk(
 
 
 def test_a_place_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InfraError, match=r"reaper of the control plane did not make /.*/no/plane"):
-        Supervisor(prefix=tmp_path / "no" / "plane-")
+    with pytest.raises(
+        InfraError, match=r"reaper of the control plane did not make /.*/no/cluster"
+    ):
+        Supervisor(prefix=tmp_path / "no" / "cluster-")
 
 
 def test_an_owner_that_dies_at_once_leaves_nothing(prefix: Path) -> None:
@@ -292,7 +294,7 @@ def test_an_owner_that_dies_at_once_leaves_nothing(prefix: Path) -> None:
     )
     assert run.returncode == -signal.SIGKILL
     wait_gone(int(run.stdout))
-    assert not list(prefix.parent.glob("plane-*"))
+    assert not list(prefix.parent.glob("cluster-*"))
 
 
 def test_the_protocol_survives_long_messages(supervisor: Supervisor) -> None:

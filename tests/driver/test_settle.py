@@ -10,14 +10,14 @@ import pytest
 from conformance.driver import settle as settle_module
 from conformance.driver.progress import Progress
 from conformance.driver.settle import Settled, _Watch, settle
-from conformance.history.records import Event, EventType, MomentEnd
+from conformance.history.records import CheckpointEnd, Event, EventType
+from conformance.judge.state.base import Mismatch
+from conformance.judge.state.changes import Act, Change
+from conformance.judge.state.writes import CountedWrite
 from conformance.model.errors import InfraError
-from conformance.model.kinds import Layer
+from conformance.model.kinds import Actor
 from conformance.model.state import State
 from conformance.model.verdict import CheckerName
-from conformance.rules.base import Mismatch
-from conformance.rules.changes import Act, Change
-from conformance.rules.writes import CountedWrite
 
 SINCE, DEADLINE, FOLLOW, HOLD, POLL = 1000.0, 30.0, 10.0, 5.0, 0.2
 LWS_MISSING = Mismatch(
@@ -87,7 +87,7 @@ class World:
     def counted(self, start: float, end: float) -> list[CountedWrite]:
         return [
             CountedWrite(
-                change=Change(event=event, before=None, act=Act.CHANGED), writer=Layer.OPERATOR
+                change=Change(event=event, before=None, act=Act.CHANGED), writer=Actor.OPERATOR
             )
             for event in self.events
             if event.at in self.writes and start < event.at <= end
@@ -132,7 +132,7 @@ def close(value: float | None, wanted: float) -> bool:
 
 def test_what_matches_at_once_is_held_after_the_hold_window(world: World) -> None:
     settled = wait(world)
-    assert settled.end is MomentEnd.HELD
+    assert settled.end is CheckpointEnd.HELD
     assert settled.mismatches == ()
     assert close(settled.reached_at, SINCE)
     assert close(settled.ended_at, SINCE + HOLD)
@@ -150,14 +150,14 @@ def test_the_hold_begins_when_the_last_change_arrived_and_not_when_it_was_looked
 def test_a_mismatch_during_the_hold_begins_it_anew(world: World) -> None:
     world.broken(SINCE + 4.0, SINCE + 6.0)
     settled = wait(world)
-    assert (settled.end, settled.reached_at) == (MomentEnd.HELD, SINCE + 6.0)
+    assert (settled.end, settled.reached_at) == (CheckpointEnd.HELD, SINCE + 6.0)
     assert close(settled.ended_at, SINCE + 6.0 + HOLD)
 
 
 def test_a_counted_write_begins_the_hold_anew(world: World) -> None:
     world.happens(SINCE + 4.5, counted=True)
     settled = wait(world)
-    assert (settled.end, settled.reached_at) == (MomentEnd.HELD, SINCE + 4.5)
+    assert (settled.end, settled.reached_at) == (CheckpointEnd.HELD, SINCE + 4.5)
     assert close(settled.ended_at, SINCE + 4.5 + HOLD)
 
 
@@ -171,14 +171,14 @@ def test_a_write_that_does_not_count_leaves_the_hold_alone(world: World) -> None
 def test_a_hold_begun_before_the_deadline_may_end_after_it(world: World) -> None:
     world.broken(SINCE, SINCE + DEADLINE - 1.0)
     settled = wait(world)
-    assert (settled.end, settled.reached_at) == (MomentEnd.HELD, SINCE + DEADLINE - 1.0)
+    assert (settled.end, settled.reached_at) == (CheckpointEnd.HELD, SINCE + DEADLINE - 1.0)
     assert settled.ended_at > SINCE + DEADLINE
 
 
 def test_a_hold_that_never_began_ends_at_the_deadline_with_what_is_wrong(world: World) -> None:
     world.broken(SINCE, SINCE + 10 * DEADLINE)
     settled = wait(world)
-    assert (settled.end, settled.reached_at) == (MomentEnd.DEADLINE, None)
+    assert (settled.end, settled.reached_at) == (CheckpointEnd.DEADLINE, None)
     assert settled.mismatches == (LWS_MISSING,)
     assert close(settled.ended_at, SINCE + DEADLINE)
 
@@ -187,7 +187,7 @@ def test_a_hold_that_is_broken_after_the_deadline_is_not_begun_again(world: Worl
     world.broken(SINCE, SINCE + DEADLINE - 1.0)
     world.happens(SINCE + DEADLINE + 2.0, counted=True)
     settled = wait(world)
-    assert settled.end is MomentEnd.DEADLINE
+    assert settled.end is CheckpointEnd.DEADLINE
     assert close(settled.ended_at, SINCE + DEADLINE + 2.0)
 
 
@@ -195,7 +195,7 @@ def test_a_mismatch_after_the_deadline_ends_the_wait(world: World) -> None:
     world.broken(SINCE, SINCE + DEADLINE - 1.0)
     world.broken(SINCE + DEADLINE + 1.0, SINCE + DEADLINE + 2.0)
     settled = wait(world)
-    assert (settled.end, settled.mismatches) == (MomentEnd.DEADLINE, (LWS_MISSING,))
+    assert (settled.end, settled.mismatches) == (CheckpointEnd.DEADLINE, (LWS_MISSING,))
 
 
 def test_what_a_slow_platform_took_is_not_held_against_the_operator(world: World) -> None:
@@ -203,7 +203,7 @@ def test_what_a_slow_platform_took_is_not_held_against_the_operator(world: World
     world.happens(SINCE + 25.0, "StatefulSet", status=True)
     world.broken(SINCE, SINCE + 34.0)
     settled = wait(world)
-    assert (settled.end, settled.reached_at) == (MomentEnd.HELD, SINCE + 34.0)
+    assert (settled.end, settled.reached_at) == (CheckpointEnd.HELD, SINCE + 34.0)
     assert settled.deadline == 35.0
 
 
@@ -229,20 +229,20 @@ def test_a_platform_that_never_rests_doubles_the_deadline_and_no_more(world: Wor
         world.happens(SINCE + second, "Pod", status=True)
     world.wrong.append((SINCE, SINCE + 10 * DEADLINE))
     settled = wait(world)
-    assert (settled.end, settled.deadline) == (MomentEnd.DEADLINE, 2 * DEADLINE)
+    assert (settled.end, settled.deadline) == (CheckpointEnd.DEADLINE, 2 * DEADLINE)
     assert close(settled.ended_at, SINCE + 2 * DEADLINE)
 
 
 def test_writes_without_an_end_are_no_rest(world: World) -> None:
     for second in range(int(DEADLINE) + 5):
         world.happens(SINCE + second, counted=True)
-    assert wait(world).end is MomentEnd.DEADLINE
+    assert wait(world).end is CheckpointEnd.DEADLINE
 
 
 def test_in_quiet_mode_every_change_begins_the_hold_anew(world: World) -> None:
     world.happens(SINCE + 4.5, "Pod")
     settled = wait(world, quiet=True)
-    assert (settled.end, settled.reached_at) == (MomentEnd.HELD, SINCE + 4.5)
+    assert (settled.end, settled.reached_at) == (CheckpointEnd.HELD, SINCE + 4.5)
 
 
 def test_evidence_is_no_change_even_in_quiet_mode(world: World) -> None:
@@ -267,7 +267,7 @@ def heartbeat(world: World, *, says: dict[str, Any] | None = None, **last: Any) 
 def test_a_status_that_is_said_again_in_other_words_is_no_change(world: World) -> None:
     heartbeat(world)
     settled = wait(world, quiet=True)
-    assert (settled.end, settled.reached_at) == (MomentEnd.HELD, SINCE)
+    assert (settled.end, settled.reached_at) == (CheckpointEnd.HELD, SINCE)
 
 
 def test_a_status_that_claims_something_else_is_a_change_in_quiet_mode(world: World) -> None:
@@ -289,7 +289,10 @@ def test_the_status_of_a_workload_is_always_a_change_in_quiet_mode(world: World)
 def test_an_operator_that_backs_off_comes_to_rest(world: World) -> None:
     world.requests = [SINCE + tenth / 10 for tenth in range(1, 41)]
     settled = wait(world, requests=5)
-    assert (settled.end, settled.reached_at) == (MomentEnd.HELD, SINCE + 3.5)  # five came after it
+    assert (settled.end, settled.reached_at) == (
+        CheckpointEnd.HELD,
+        SINCE + 3.5,
+    )  # five came after it
     assert close(settled.ended_at, SINCE + 3.5 + HOLD)
 
 
@@ -301,7 +304,7 @@ def test_requests_without_effect_do_not_matter_where_no_number_is_set(world: Wor
 def test_an_operator_that_never_stops_sending_is_at_no_rest(world: World) -> None:
     world.requests = [SINCE + tenth / 10 for tenth in range(1, 600)]
     settled = wait(world, requests=5)
-    assert settled.end is MomentEnd.DEADLINE
+    assert settled.end is CheckpointEnd.DEADLINE
 
 
 def test_nothing_is_steady_before_the_answer_to_the_last_request(world: World) -> None:
@@ -357,7 +360,7 @@ def test_settle_looks_until_it_is_held_and_takes_its_line_away(
         return "2 of 2 pods ready"
 
     settled = real(real_world, Progress(path=line, case="add/worker"), what)
-    assert settled.end is MomentEnd.HELD
+    assert settled.end is CheckpointEnd.HELD
     assert settled.reached_at is not None
     assert settled.ended_at - settled.reached_at >= 0.1
     assert said == ["looked"]  # one line in two seconds; describing a state is dear
@@ -368,13 +371,13 @@ def test_settle_gives_up_at_the_deadline(real_world: RealTime) -> None:
     began = real_world.time()
     real_world.wrong.append((0.0, float("inf")))
     settled = real(real_world, Progress(path=None), lambda _state: "")
-    assert (settled.end, settled.mismatches) == (MomentEnd.DEADLINE, (LWS_MISSING,))
+    assert (settled.end, settled.mismatches) == (CheckpointEnd.DEADLINE, (LWS_MISSING,))
     assert 0.2 <= settled.ended_at - began < 2.0
 
 
 def test_the_result_of_a_wait_cannot_be_changed() -> None:
     settled: Any = Settled(
-        end=MomentEnd.HELD, reached_at=1.0, ended_at=2.0, deadline=30.0, mismatches=()
+        end=CheckpointEnd.HELD, reached_at=1.0, ended_at=2.0, deadline=30.0, mismatches=()
     )
     with pytest.raises(dataclasses.FrozenInstanceError):
-        settled.end = MomentEnd.DEADLINE
+        settled.end = CheckpointEnd.DEADLINE

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from conformance.driver.checkpoints import CaseOver
 from conformance.driver.fresh import FreshStates
-from conformance.driver.moments import CaseOver
 from conformance.driver.progress import Progress
 from conformance.driver.requests import send_transition
 from conformance.driver.session import Session
 from conformance.driver.trial import Trial
-from conformance.history.records import Header, MomentEnd, Step
+from conformance.history.records import CheckpointEnd, Header, Step
 from conformance.kube import Api, Resource
 from conformance.model.bounds import Bounds
 from conformance.model.doors import Door, Method
@@ -238,17 +238,17 @@ def test_an_operator_that_was_ended_by_half_is_started_again_and_the_cause_is_to
     assert control.calls == ["stop", "start"]
 
 
-def test_a_moment_that_is_not_held_ends_the_case_and_is_journalled(
+def test_a_checkpoint_that_is_not_held_ends_the_case_and_is_journalled(
     fake: FakeApi, trial: Trial, tmp_path: Path
 ) -> None:
     deployed(fake, trial)
     alive(tmp_path / "record")
     with pytest.raises(CaseOver):
         trial.expect()
-    (moment,) = trial.finish([]).moments
-    assert (moment.end, moment.reached_at) == (MomentEnd.DEADLINE, None)
-    assert moment.steps == (f"deploy {GRAPH.name}",)
-    assert [graph.name for graph in moment.graphs] == [GRAPH.name]
+    (checkpoint,) = trial.finish([]).checkpoints
+    assert (checkpoint.end, checkpoint.reached_at) == (CheckpointEnd.DEADLINE, None)
+    assert checkpoint.steps == (f"deploy {GRAPH.name}",)
+    assert [graph.name for graph in checkpoint.graphs] == [GRAPH.name]
 
 
 def test_a_graph_that_never_goes_ends_the_case(fake: FakeApi, trial: Trial) -> None:

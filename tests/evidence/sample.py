@@ -7,18 +7,16 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.checkers.base import CheckResult
-from conformance.checkers.judge import Judgement
 from conformance.history.history import History
 from conformance.history.records import (
+    Checkpoint,
+    CheckpointEnd,
     Event,
     EventType,
     Expect,
     Foreign,
     Gap,
     Header,
-    Moment,
-    MomentEnd,
     OperatorEvent,
     OperatorEventKind,
     Record,
@@ -26,6 +24,8 @@ from conformance.history.records import (
     Tables,
     Write,
 )
+from conformance.judge.checks.base import CheckResult
+from conformance.judge.checks.judge import Judgement
 from conformance.model.bounds import Bounds
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, ApiVersion, Graph, Role, Service
 from conformance.model.manifest import manifest
@@ -189,18 +189,18 @@ class Story:
         self.records.append(step)
         return step
 
-    def moment(
+    def checkpoint(
         self, at: float, name: str, *, since: float, steps: tuple[str, ...], **fields: Any
-    ) -> Moment:
+    ) -> Checkpoint:
         """The driver stopped looking."""
         values: dict[str, Any] = {
-            "end": MomentEnd.HELD,
+            "end": CheckpointEnd.HELD,
             "graphs": (MULTINODE,),
             "reached_at": T0 + at - 5,
             "hold": 5.0,
             "deadline": 30.0,
         }
-        moment = Moment(
+        checkpoint = Checkpoint(
             name=name,
             at=T0 + at,
             since=T0 + since,
@@ -208,8 +208,8 @@ class Story:
             steps=steps,
             **(values | fields),
         )
-        self.records.append(moment)
-        return moment
+        self.records.append(checkpoint)
+        return checkpoint
 
     def log(self, at: float, text: str, kind: OperatorEventKind = OperatorEventKind.LOG) -> None:
         """A line of the operator's log, or an event of its process."""
@@ -219,9 +219,9 @@ class Story:
         """The recorder missed something."""
         self.records.append(Gap(at=T0 + at, reason=reason, kind=kind))
 
-    def table(self, at: float, moment: str, text: dict[str, str]) -> None:
+    def table(self, at: float, checkpoint: str, text: dict[str, str]) -> None:
         """The API server's tables."""
-        self.records.append(Tables(moment=moment, at=T0 + at, text=text))
+        self.records.append(Tables(checkpoint=checkpoint, at=T0 + at, text=text))
 
     def foreign(self, at: float, uid: str) -> None:
         """Mark an object as somebody else's."""
@@ -322,7 +322,7 @@ def _deployed(story: Story) -> dict[str, str]:
             },
         )
     story.edit(-2.0, ids["graph"], status={**READY, "state": "successful"})
-    story.moment(
+    story.checkpoint(
         -1.0,
         "deploy",
         since=-4.0,
@@ -411,12 +411,12 @@ def leftover() -> tuple[History, Judgement]:
             "vllm-agg-worker-0   1       1         1            30s\n",
         },
     )
-    story.moment(
+    story.checkpoint(
         30.5,
         "add-multinode-2",
         since=0.0,
         steps=("add-multinode-2",),
-        end=MomentEnd.DEADLINE,
+        end=CheckpointEnd.DEADLINE,
         reached_at=None,
         hold=0.0,
     )
@@ -471,7 +471,7 @@ def good() -> tuple[History, Judgement]:
     story.edit(0.4, ids["deployment-worker"], metadata=leaving)
     story.drop(0.9, ids["pod-worker"], by="system:kube-controller-manager")
     story.drop(1.0, ids["deployment-worker"], by="system:kube-controller-manager")
-    story.moment(6.6, "add-multinode-2", since=0.0, steps=("add-multinode-2",))
+    story.checkpoint(6.6, "add-multinode-2", since=0.0, steps=("add-multinode-2",))
     judgement = Judgement(
         verdict=Verdict.CONFORMS,
         results=(CheckResult(checker=CheckerName.COEXISTENCE, looked_at=1),),
@@ -490,12 +490,12 @@ def storm() -> History:
     story.gap(1.5, "410 Gone, listed again", "Pod")
     story.log(1.9, "exit code 2", OperatorEventKind.EXITED)
     story.log(1.9, "panic: runtime error", OperatorEventKind.PANIC)
-    story.moment(
+    story.checkpoint(
         2.5,
         "annotation-only",
         since=0.0,
         steps=("annotation-only",),
-        end=MomentEnd.INTERRUPTED,
+        end=CheckpointEnd.INTERRUPTED,
         reached_at=None,
         hold=0.0,
     )

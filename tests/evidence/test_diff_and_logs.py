@@ -44,7 +44,7 @@ def test_a_step_without_services_compares_everything() -> None:
     uid = story.put(-1.0, "Deployment", "a", spec={"replicas": 1}, labels={"x": "y"})
     story.step(0.0, "s", services=())
     story.edit(0.5, uid, spec={"replicas": 2})
-    story.moment(1.0, "s", since=0.0, steps=("s",))
+    story.checkpoint(1.0, "s", since=0.0, steps=("s",))
     text = diff.render(story.history(), scene_of(story.history()))
     assert "-  replicas: 1\n+  replicas: 2" in text
 
@@ -55,7 +55,7 @@ def test_an_object_made_again_under_its_name_is_two_objects() -> None:
     story.step(0.0, "s", services=())
     story.drop(0.1, uid)
     story.put(0.2, "Service", "a", spec={"selector": {"x": "1"}})
-    story.moment(1.0, "s", since=0.0, steps=("s",))
+    story.checkpoint(1.0, "s", since=0.0, steps=("s",))
     text = diff.render(story.history(), scene_of(story.history()))
     assert "--- before/Service/a\n+++ /dev/null" in text
     assert "--- /dev/null\n+++ after/Service/a" in text
@@ -81,7 +81,7 @@ def test_log_lines_of_the_window_carry_relative_times() -> None:
     story.step(0.0, "s")
     for n in range(4):
         story.log(0.1 * n, f"line {n}")
-    story.moment(1.0, "s", since=0.0, steps=("s",))
+    story.checkpoint(1.0, "s", since=0.0, steps=("s",))
     history = story.history()
     text = logs.render(history, scene_of(history))
     assert "long before" not in text

@@ -6,9 +6,9 @@ import dataclasses
 
 from syrupy.assertion import SnapshotAssertion
 
-from conformance.checkers.judge import Judgement
 from conformance.evidence.explain import explain
 from conformance.history.history import History
+from conformance.judge.checks.judge import Judgement
 from conformance.model.verdict import Verdict
 from tests.evidence import sample
 

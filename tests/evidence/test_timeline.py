@@ -23,7 +23,7 @@ def test_times_count_from_the_answer_and_name_the_writer() -> None:
     assert "+1.00 s Kubernetes Pod vllm-agg-worker-0 Ready" in lines
     assert lines[-2:] == [
         "+30.00 s ── deadline, 30 s",
-        "+30.50 s ── verdict moment: the bounds are used up",
+        "+30.50 s ── checkpoint: the bounds are used up",
     ]
 
 
@@ -61,7 +61,7 @@ def test_a_limit_leaves_out_the_middle_and_counts_it() -> None:
     assert f"{len(whole) - 6} lines left out" in short[4]
 
 
-def test_a_finding_leads_to_the_moment_of_its_step() -> None:
+def test_a_finding_leads_to_the_checkpoint_of_its_step() -> None:
     history, _ = sample.leftover()
     finding = Finding(
         checker=CheckerName.SIZE,
@@ -71,8 +71,8 @@ def test_a_finding_leads_to_the_moment_of_its_step() -> None:
         step="deploy",
     )
     scene = scene_of(history, finding)
-    assert scene.moment is not None
-    assert scene.moment.name == "deploy"
+    assert scene.checkpoint is not None
+    assert scene.checkpoint.name == "deploy"
     assert len(scene.before) == 0
 
 

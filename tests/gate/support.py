@@ -68,7 +68,7 @@ def executable(path: Path, text: str) -> Path:
 
 
 def fake_python(path: Path) -> Path:
-    """An interpreter that runs pytest on planes that are none (tests/plugin/fake_run.py)."""
+    """An interpreter that runs pytest on clusters that are none (tests/plugin/fake_run.py)."""
     return executable(
         path,
         f"""#!/bin/sh

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from conformance.model.runs import RunCase
+from conformance.model.run_cases import RunCase
 from tests.gate.linters import check_schema, tool
 from tests.gate.support import CI, ROOT, checkout, environment, executable, fake_python, run
 

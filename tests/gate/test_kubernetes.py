@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 import yaml
 
-from conformance.cluster.embedded import EmbeddedPlane
-from conformance.cluster.own import rights
+from conformance.cluster.embedded import EmbeddedCluster
+from conformance.cluster.kubeconfig import rights
 from conformance.cluster.programs import ensure
 from conformance.kube import Api
-from conformance.model.runs import RunCase
+from conformance.model.run_cases import RunCase
 from conformance.operator.profiles import load
 from conformance.report import files
 from tests.gate.manifests import one, rendered
@@ -34,13 +34,13 @@ FAKE = Path(__file__).with_name("fake_kubectl.py")
 
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    plane = EmbeddedPlane(programs=ensure(), nodes=1, logs=tmp_path_factory.mktemp("logs"))
+    cluster = EmbeddedCluster(programs=ensure(), nodes=1, logs=tmp_path_factory.mktemp("logs"))
     try:
-        plane.start()
-        with Api.from_kubeconfig(plane.kubeconfig) as found:
+        cluster.start()
+        with Api.from_kubeconfig(cluster.kubeconfig) as found:
             yield found
     finally:
-        plane.stop()
+        cluster.stop()
 
 
 @pytest.fixture(scope="module")

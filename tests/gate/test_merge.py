@@ -12,7 +12,7 @@ import pytest
 from conformance.__main__ import main
 from conformance.history import store
 from conformance.model.errors import UsageError
-from conformance.model.runs import PREFIX, RunCase
+from conformance.model.run_cases import PREFIX, RunCase
 from conformance.model.shard import owner
 from conformance.model.verdict import Verdict
 from conformance.report import collect, compare, files, recheck
@@ -175,14 +175,16 @@ def set_profile(data: dict[str, Any]) -> None:
 
 
 def hide_concessions(data: dict[str, Any]) -> None:
-    data["concessions"] = [{"kind": "keeper", "what": "Secret ssh", "reason": "r"}]
+    data["concessions"] = [{"kind": "retained", "what": "Secret ssh", "reason": "r"}]
 
 
 def test_a_shard_that_lists_other_concessions_than_its_histories_is_refused(
     shards: list[Path], tmp_path: Path
 ) -> None:
     edit(shards[1], hide_concessions)
-    with pytest.raises(UsageError, match="is not what its run wrote: concessions lists the keeper"):
+    with pytest.raises(
+        UsageError, match="is not what its run wrote: concessions lists the retained object"
+    ):
         merge(tmp_path / "merged", shards)
 
 

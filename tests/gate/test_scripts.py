@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.model.runs import RunCase
+from conformance.model.run_cases import RunCase
 from tests.gate.support import CI, checkout, environment, executable, fake_python, run
 
 

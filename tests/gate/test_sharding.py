@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.model.errors import UsageError
-from conformance.model.runs import RunCase
+from conformance.model.run_cases import RunCase
 from conformance.model.shard import Shard, owner
 from tests.gate.support import ROOT, environment, run, suite_run
 

@@ -9,12 +9,12 @@ import zstandard
 from conformance.history import store
 from conformance.history.history import History
 from conformance.history.records import (
+    Checkpoint,
+    CheckpointEnd,
     Event,
     EventType,
     Gap,
     Header,
-    Moment,
-    MomentEnd,
     Record,
     to_json,
 )
@@ -37,11 +37,11 @@ def records() -> list[Record]:
             bounds={"hold": 5.0},
         ),
         Event(type=EventType.ADDED, revision=7, at=1.5, object=pod),
-        Moment(
+        Checkpoint(
             name="end",
             at=4.0,
             since=2.0,
-            end=MomentEnd.HELD,
+            end=CheckpointEnd.HELD,
             revision=7,
             graphs=(graph,),
             verified={"Pod": 7},
@@ -58,8 +58,8 @@ def stored(tmp_path: Path) -> Path:
 
 
 def test_a_history_reads_as_it_was_written_with_its_header_first(stored: Path) -> None:
-    gap, header, event, moment = records()
-    assert store.read(stored).records == [header, gap, event, moment]
+    gap, header, event, checkpoint = records()
+    assert store.read(stored).records == [header, gap, event, checkpoint]
 
 
 def test_nothing_but_the_file_is_left(stored: Path) -> None:

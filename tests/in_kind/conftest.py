@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conformance import paths
-from conformance.cluster.kind import Docker, KindOptions, KindPlane, find_tools
+from conformance.cluster.kind import Docker, KindCluster, KindOptions, find_tools
 from conformance.model.bounds import Bounds
 from conformance.operator import profiles
 from conformance.operator.inputs import Inputs
@@ -65,19 +65,19 @@ def suite() -> Suite:
 @pytest.fixture(scope="session")
 def cluster(
     pytestconfig: pytest.Config, node_image: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[KindPlane]:
+) -> Iterator[KindCluster]:
     """A cluster whose operator somebody else installed, as far as a run can tell."""
-    with KindPlane(
+    with KindCluster(
         options=KindOptions(image=node_image, name=f"dgd-in-kind-{os.getpid()}"),
         cluster_class=kind_cluster_class(pytestconfig),
-    ) as plane:
+    ) as cluster:
         operator = install_in_pods(
-            plane,
+            cluster,
             profiles.load("reference"),
             inputs=Inputs(),
             bounds=Bounds(install=120.0),
             log_directory=tmp_path_factory.mktemp("operator"),
             nodes=RealNodes(),
         )
-        yield plane
+        yield cluster
         operator.close()

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from conformance import __version__, paths
-from conformance.cluster.kind import Docker, KindPlane
+from conformance.cluster.kind import Docker, KindCluster
 from conformance.kube import Api, Resource, apply_manifests
 from conformance.model.labels import OWNED
 from conformance.report import files
@@ -36,12 +36,12 @@ CI = paths.root() / "ci"
 
 
 @pytest.fixture(scope="module")
-def api(cluster: KindPlane) -> Api:
+def api(cluster: KindCluster) -> Api:
     return Api.from_kubeconfig(cluster.kubeconfig)
 
 
 @pytest.fixture(scope="module")
-def image(cluster: KindPlane, docker: Docker) -> str:
+def image(cluster: KindCluster, docker: Docker) -> str:
     """The suite's image, on the offline base if Docker has it, in the cluster."""
     base = "dgd-conformance/python:offline"
     environ = {"BASE": base} if docker.has_image(base) else {}
@@ -51,7 +51,7 @@ def image(cluster: KindPlane, docker: Docker) -> str:
 
 
 @pytest.fixture(scope="module")
-def outside(cluster: KindPlane, suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def outside(cluster: KindCluster, suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results of one run from outside the cluster."""
     results = tmp_path_factory.mktemp("outside")
     ended = suite(
@@ -70,7 +70,7 @@ def test_a_run_from_outside_conforms_and_leaves_nothing(outside: Path, api: Api)
 
 
 def test_the_shards_of_an_indexed_job_say_together_what_one_run_says(
-    cluster: KindPlane, image: str, outside: Path, api: Api, tmp_path: Path
+    cluster: KindCluster, image: str, outside: Path, api: Api, tmp_path: Path
 ) -> None:
     overlay = tmp_path / "overlay"
     overlay.mkdir()
@@ -96,7 +96,7 @@ def test_the_shards_of_an_indexed_job_say_together_what_one_run_says(
 
 
 def test_the_sonobuoy_plugin_leaves_a_tarball_and_says_done(
-    cluster: KindPlane, image: str, api: Api, tmp_path: Path
+    cluster: KindCluster, image: str, api: Api, tmp_path: Path
 ) -> None:
     """What Sonobuoy does with the definition: the pod, its ServiceAccount, a volume for results."""
     plugin = yaml.safe_load((CI / "sonobuoy" / "plugin.yaml").read_text())
@@ -174,7 +174,7 @@ def _run(command: list[str], **environ: str) -> str:
     return ended.stdout
 
 
-def _read(cluster: KindPlane, path: str) -> bytes:
+def _read(cluster: KindCluster, path: str) -> bytes:
     command = ["kubectl", f"--kubeconfig={cluster.kubeconfig}", "exec", "-n", "sonobuoy", "plugin"]
     ended = subprocess.run(
         [*command, "-c", "worker", "--", "cat", path], capture_output=True, timeout=60, check=False
@@ -182,7 +182,7 @@ def _read(cluster: KindPlane, path: str) -> bytes:
     return ended.stdout if ended.returncode == 0 else b""
 
 
-def _until_read(cluster: KindPlane, path: str, *, within: float) -> bytes:
+def _until_read(cluster: KindCluster, path: str, *, within: float) -> bytes:
     end = time.monotonic() + within
     while not (content := _read(cluster, path)):
         assert time.monotonic() < end, f"{path} was not there within {within:.0f} s"

@@ -20,7 +20,7 @@ from tests.in_kind.conftest import SEED, Suite
 pytestmark = pytest.mark.docker
 
 
-def test_the_seeds_transitions_conform_and_say_what_the_embedded_plane_says(
+def test_the_seeds_transitions_conform_and_say_what_the_embedded_cluster_says(
     suite: Suite, node_image: str, docker: Docker, tmp_path: Path
 ) -> None:
     ended = suite(tmp_path / "kind", "--cluster=kind", f"--kind-image={node_image}")

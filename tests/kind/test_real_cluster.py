@@ -19,13 +19,13 @@ import pytest
 from conformance.cluster.kind import lws, platform
 from conformance.cluster.kind.cluster import KindClusterClass
 from conformance.cluster.kind.docker import Docker
+from conformance.cluster.kind.kind_cluster import KindCluster
 from conformance.cluster.kind.nodes import TAINT, on_real_node
 from conformance.cluster.kind.options import KindOptions, find_tools
 from conformance.cluster.kind.places import root
-from conformance.cluster.kind.plane import KindPlane
 from conformance.kube import Api, apply_manifests
 from conformance.model.errors import UsageError
-from conformance.model.kinds import Layer
+from conformance.model.kinds import Actor
 from conformance.plugin.kind import kind_cluster_class, kind_options
 
 pytestmark = pytest.mark.docker
@@ -53,10 +53,10 @@ def docker(pytestconfig: pytest.Config, environ: dict[str, str]) -> Docker:
 
 
 @pytest.fixture(scope="module")
-def plane(
+def cluster(
     options: KindOptions, environ: dict[str, str], pytestconfig: pytest.Config
-) -> Iterator[KindPlane]:
-    made = KindPlane(
+) -> Iterator[KindCluster]:
+    made = KindCluster(
         options=options, cluster_class=kind_cluster_class(pytestconfig), environ=environ
     )
     with made:
@@ -65,8 +65,8 @@ def plane(
 
 
 @pytest.fixture(scope="module")
-def api(plane: KindPlane) -> Iterator[Api]:
-    with Api.from_kubeconfig(plane.kubeconfig) as client:
+def api(cluster: KindCluster) -> Iterator[Api]:
+    with Api.from_kubeconfig(cluster.kubeconfig) as client:
         yield client
 
 
@@ -83,32 +83,32 @@ def ready(pod: dict[str, Any]) -> bool:
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 
-def writes(plane: KindPlane) -> list[dict[str, Any]]:
-    lines = plane.audit_log.read_text(encoding="utf-8").splitlines()
+def writes(cluster: KindCluster) -> list[dict[str, Any]]:
+    lines = cluster.audit_log.read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines if line.endswith("}")]
 
 
 def test_nodes_are_as_on_the_embedded_control_plane_beside_one_that_is_tainted(
-    plane: KindPlane, api: Api
+    cluster: KindCluster, api: Api
 ) -> None:
     nodes = {node["metadata"]["name"]: node for node in api.list("/api/v1/nodes")[0]}
-    assert set(nodes) == {plane.node, "node-0", "node-1", "node-2", "node-3"}
-    assert nodes[plane.node]["spec"]["taints"] == [dict(TAINT)]
-    for name in plane.nodes:
+    assert set(nodes) == {cluster.node, "node-0", "node-1", "node-2", "node-3"}
+    assert nodes[cluster.node]["spec"]["taints"] == [dict(TAINT)]
+    for name in cluster.nodes:
         assert "taints" not in nodes[name]["spec"]
         assert nodes[name]["status"]["allocatable"]["nvidia.com/gpu"] == "128"
 
 
-def test_system_pods_run_on_the_real_node(plane: KindPlane, api: Api) -> None:
+def test_system_pods_run_on_the_real_node(cluster: KindCluster, api: Api) -> None:
     for namespace in ("kube-system", lws.NAMESPACE):
         for pod in api.list(f"/api/v1/namespaces/{namespace}/pods")[0]:
             if not pod["metadata"]["name"].startswith(("kube-proxy-", "kindnet-")):
-                assert pod["spec"]["nodeName"] == plane.node, pod["metadata"]["name"]
+                assert pod["spec"]["nodeName"] == cluster.node, pod["metadata"]["name"]
 
 
 @pytest.mark.parametrize("scheduler", ["default-scheduler", "volcano"])
 def test_a_group_becomes_ready_on_simulated_nodes(
-    plane: KindPlane, api: Api, scheduler: str
+    cluster: KindCluster, api: Api, scheduler: str
 ) -> None:
     container = {
         "name": "main",
@@ -133,17 +133,19 @@ def test_a_group_becomes_ready_on_simulated_nodes(
         found = api.list(f"{DEFAULT}/pods", selector)[0]
         return found if len(found) == 8 and all(ready(pod) for pod in found) else []
 
-    assert {pod["spec"]["nodeName"] for pod in eventually(pods)} <= set(plane.nodes)
+    assert {pod["spec"]["nodeName"] for pod in eventually(pods)} <= set(cluster.nodes)
     path = f"/apis/leaderworkerset.x-k8s.io/v1/namespaces/default/leaderworkersets/{name}"
     assert api.request("DELETE", path).ok
     eventually(lambda: not api.list(f"{DEFAULT}/pods", selector)[0])
 
 
-def test_a_pod_without_toleration_never_runs_on_the_real_node(plane: KindPlane, api: Api) -> None:
+def test_a_pod_without_toleration_never_runs_on_the_real_node(
+    cluster: KindCluster, api: Api
+) -> None:
     pod = {
         "metadata": {"name": "stranger"},
         "spec": {
-            "nodeSelector": {"kubernetes.io/hostname": plane.node},
+            "nodeSelector": {"kubernetes.io/hostname": cluster.node},
             "containers": [{"name": "main", "image": "example.com/exists-nowhere:1"}],
         },
     }
@@ -157,25 +159,25 @@ def test_a_pod_without_toleration_never_runs_on_the_real_node(plane: KindPlane, 
     assert api.request("DELETE", f"{DEFAULT}/pods/stranger").ok
 
 
-def test_each_write_is_in_the_audit_log_when_it_is_answered(plane: KindPlane, api: Api) -> None:
+def test_each_write_is_in_the_audit_log_when_it_is_answered(cluster: KindCluster, api: Api) -> None:
     body = {"metadata": {"name": "audited"}, "data": {}}
     assert api.request("POST", f"{DEFAULT}/configmaps", body).ok
     found = [
         write
-        for write in writes(plane)
+        for write in writes(cluster)
         if write["objectRef"].get("name") == "audited" and write["verb"] == "create"
     ]
     assert [write["user"]["username"] for write in found] == ["dgd-conformance"]
 
 
-def test_the_authors_of_the_platform_are_known(plane: KindPlane) -> None:
-    seen = {write["user"]["username"] for write in writes(plane)}
-    assert plane.users[lws.USER] is Layer.LWS_CONTROLLER
+def test_the_authors_of_the_platform_are_known(cluster: KindCluster) -> None:
+    seen = {write["user"]["username"] for write in writes(cluster)}
+    assert cluster.users[lws.USER] is Actor.LWS_CONTROLLER
     assert {"dgd-conformance", lws.USER, platform.KWOK_USER, "kubernetes-admin"} <= seen
-    assert set(plane.users) - seen == set()
+    assert set(cluster.users) - seen == set()
 
 
-def test_objects_of_a_new_kind_are_collected_at_once(plane: KindPlane, api: Api) -> None:
+def test_objects_of_a_new_kind_are_collected_at_once(cluster: KindCluster, api: Api) -> None:
     names = {"kind": "Thing", "plural": "things", "singular": "thing"}
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {
@@ -191,7 +193,7 @@ def test_objects_of_a_new_kind_are_collected_at_once(plane: KindPlane, api: Api)
     }  # fmt: skip
     apply_manifests(api, [crd])
     began = time.monotonic()
-    plane.kinds_changed()
+    cluster.kinds_changed()
     print(f"\nkinds_changed: {time.monotonic() - began:.1f} s")
     things = "/apis/example.com/v1/namespaces/default/things"
     thing = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "parent"}}
@@ -209,7 +211,9 @@ def test_objects_of_a_new_kind_are_collected_at_once(plane: KindPlane, api: Api)
     eventually(lambda: api.request("GET", f"{DEFAULT}/configmaps/child").code == 404, within=15)
 
 
-def test_a_local_image_runs_on_the_real_node(plane: KindPlane, api: Api, docker: Docker) -> None:
+def test_a_local_image_runs_on_the_real_node(
+    cluster: KindCluster, api: Api, docker: Docker
+) -> None:
     (pod,) = api.list(
         "/api/v1/namespaces/kube-system/pods", {"labelSelector": "app=kwok-controller"}
     )[0]
@@ -217,7 +221,7 @@ def test_a_local_image_runs_on_the_real_node(plane: KindPlane, api: Api, docker:
     image = "dgd-conformance/kind-test:1"
     subprocess.run([docker.program, "tag", source, image], check=True)
     try:
-        plane.load_image(image)
+        cluster.load_image(image)
         container = {"name": "main", "image": image, "args": ["--version"]}
         spec = on_real_node({"restartPolicy": "Never", "containers": [container]})
         pod = {"metadata": {"name": "local"}, "spec": spec}
@@ -233,50 +237,51 @@ def test_a_local_image_runs_on_the_real_node(plane: KindPlane, api: Api, docker:
         subprocess.run([docker.program, "rmi", image], check=True, capture_output=True)
 
 
-def test_an_image_that_docker_lacks_is_told(plane: KindPlane) -> None:
+def test_an_image_that_docker_lacks_is_told(cluster: KindCluster) -> None:
     with pytest.raises(UsageError, match=r"example\.com/exists-nowhere:1 is not in Docker"):
-        plane.load_image("example.com/exists-nowhere:1")
+        cluster.load_image("example.com/exists-nowhere:1")
 
 
-def test_logs_of_everything_can_be_exported(plane: KindPlane, tmp_path: Path) -> None:
-    plane.export_logs(tmp_path)
+def test_logs_of_everything_can_be_exported(cluster: KindCluster, tmp_path: Path) -> None:
+    cluster.export_logs(tmp_path)
     assert (tmp_path / "audit.jsonl").stat().st_size > 0
     assert "Creating cluster" in (tmp_path / "kind.log").read_text(encoding="utf-8")
     assert (tmp_path / "lws-manager.log").stat().st_size > 0
-    assert list(tmp_path.glob(f"{plane.node}/pods/kube-system_kwok-controller*"))
+    assert list(tmp_path.glob(f"{cluster.node}/pods/kube-system_kwok-controller*"))
 
 
-def test_a_node_that_stopped_is_a_failure(plane: KindPlane, docker: Docker) -> None:
-    assert plane.failure() is None
-    subprocess.run([docker.program, "pause", plane.node], check=True, capture_output=True)
+def test_a_node_that_stopped_is_a_failure(cluster: KindCluster, docker: Docker) -> None:
+    assert cluster.failure() is None
+    subprocess.run([docker.program, "pause", cluster.node], check=True, capture_output=True)
     try:
         assert (
-            plane.failure() == f"the container {plane.node} of the kind cluster is paused (code 0)"
+            cluster.failure()
+            == f"the container {cluster.node} of the kind cluster is paused (code 0)"
         )
     finally:
-        subprocess.run([docker.program, "unpause", plane.node], check=True, capture_output=True)
+        subprocess.run([docker.program, "unpause", cluster.node], check=True, capture_output=True)
 
 
 # The ends of a cluster. These make clusters of their own.
 
 _OWNER = """
 import importlib, json, os, sys, time
-from conformance.cluster.kind import KindOptions, KindPlane
+from conformance.cluster.kind import KindOptions, KindCluster
 facts = json.loads(sys.argv[1])
 module = importlib.import_module(facts.pop("module"))
 os.chdir(facts.pop("cwd"))
-plane = KindPlane(options=KindOptions(**facts), cluster_class=module.KindCluster)
-plane.start()
-print(json.dumps({"log": str(plane.audit_log), "times": dict(plane.start_times)}), flush=True)
+cluster = KindCluster(options=KindOptions(**facts), cluster_class=module.KindCluster)
+cluster.start()
+print(json.dumps({"log": str(cluster.audit_log), "times": dict(cluster.start_times)}), flush=True)
 sys.stdin.readline()
-plane.stop()
+cluster.stop()
 """
 
 
 def owner_of(
     options: KindOptions, cluster_class: KindClusterClass, environ: dict[str, str], **facts: Any
 ) -> subprocess.Popen[str]:
-    """Another process that opens a plane, and closes it once it is told."""
+    """Another process that opens a cluster, and closes it once it is told."""
     facts |= {
         "image": options.image,
         "kind": str(options.kind) if options.kind else None,

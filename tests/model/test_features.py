@@ -51,6 +51,6 @@ def test_every_shipped_profile_may_conform(name: str) -> None:
     assert [str(feature) for feature in lacking if required([feature], profile)] == []
 
 
-def test_the_operator_may_not_write_under_the_name_of_anybody_else_on_the_plane() -> None:
+def test_the_operator_may_not_write_under_the_name_of_anybody_else_on_the_cluster() -> None:
     others = {one.user for name, one in IDENTITIES.items() if name != OPERATOR}
     assert {user for user in others if not user.startswith("system:")} == OTHER_USERS

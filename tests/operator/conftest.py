@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .fakes import FakePlane, FakeServer
+from .fakes import FakeCluster, FakeServer
 
 
 @pytest.fixture
@@ -16,9 +16,9 @@ def server() -> FakeServer:
 
 
 @pytest.fixture
-def plane(tmp_path: Path) -> Iterator[FakePlane]:
-    directory = tmp_path / "plane"
+def cluster(tmp_path: Path) -> Iterator[FakeCluster]:
+    directory = tmp_path / "cluster"
     directory.mkdir()
-    made = FakePlane(directory)
+    made = FakeCluster(directory)
     yield made
     made.stop()

@@ -101,7 +101,7 @@ class FakeServer:
 
 
 class RealProcess:
-    """A program as a plane runs it, without a reaper: the test ends it."""
+    """A program as a cluster runs it, without a reaper: the test ends it."""
 
     def __init__(
         self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path
@@ -152,7 +152,7 @@ class RealProcess:
         return "\n".join(self.log.read_text(encoding="utf-8").splitlines()[-lines:])
 
 
-class FakePlane:
+class FakeCluster:
     """Remembers what it was asked for; `spawn` starts real programs."""
 
     def __init__(self, directory: Path) -> None:

@@ -1,4 +1,4 @@
-"""Installation on a plane that only remembers; the operator is a small real program."""
+"""Installation on a cluster that only remembers; the operator is a small real program."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from conformance.operator.install import install
 from conformance.operator.process import StartError
 from conformance.operator.running import RunningOperator
 
-from .fakes import FakePlane, FakeServer, component_crd, graph_crd, webhook
+from .fakes import FakeCluster, FakeServer, component_crd, graph_crd, webhook
 
 PROGRAM = """
 import http.server, sys
@@ -66,7 +66,9 @@ def profile(tmp_path: Path) -> Profile:
 
 
 @pytest.fixture
-def run(tmp_path: Path, plane: FakePlane, server: FakeServer, profile: Profile) -> Iterator[Run]:
+def run(
+    tmp_path: Path, cluster: FakeCluster, server: FakeServer, profile: Profile
+) -> Iterator[Run]:
     """Installs `profile` as it then is; what runs is ended with the test."""
     started: list[RunningOperator] = []
 
@@ -77,7 +79,7 @@ def run(tmp_path: Path, plane: FakePlane, server: FakeServer, profile: Profile) 
         loaded = profiles.load(file)
         names = ("binary", "crds", "faults")
         inputs = Inputs(**{name: options.pop(name) for name in names if name in options})
-        started.append(install(plane, loaded, inputs=inputs, bounds=BOUNDS, api=api, **options))
+        started.append(install(cluster, loaded, inputs=inputs, bounds=BOUNDS, api=api, **options))
         return started[-1]
 
     yield start
@@ -99,7 +101,7 @@ def test_installed_operator_is_ready_guarded_and_probed(run: Run) -> None:
 
 
 def test_steps_come_in_the_order_of_a_real_installation(
-    run: Run, plane: FakePlane, server: FakeServer
+    run: Run, cluster: FakeCluster, server: FakeServer
 ) -> None:
     run()
     assert server.applied == [
@@ -109,12 +111,12 @@ def test_steps_come_in_the_order_of_a_real_installation(
         "CustomResourceDefinition dynamographdeployments.nvidia.com",
         "ValidatingWebhookConfiguration hooks",
     ]
-    assert plane.kinds_changes == 1
-    assert plane.admins == ["dgd-operator"]
+    assert cluster.kinds_changes == 1
+    assert cluster.admins == ["dgd-operator"]
 
 
 def test_webhook_reaches_the_process_through_its_service(
-    run: Run, plane: FakePlane, server: FakeServer
+    run: Run, cluster: FakeCluster, server: FakeServer
 ) -> None:
     running = run()
     port = running.facts["ports"]["webhook"]
@@ -125,9 +127,9 @@ def test_webhook_reaches_the_process_through_its_service(
         "path": "/validate",
         "port": port,
     }
-    assert client["caBundle"] == plane.ca_bundle
+    assert client["caBundle"] == cluster.ca_bundle
     assert server.find("Service", "hooks")["spec"]["externalName"] == "localhost"
-    assert "hooks.ops.svc" in plane.certified
+    assert "hooks.ops.svc" in cluster.certified
 
 
 def test_service_of_the_authors_gives_way_to_the_alias(
@@ -148,7 +150,7 @@ def test_service_of_the_authors_gives_way_to_the_alias(
 
 
 def test_process_gets_its_own_identity_directory_and_files(
-    run: Run, plane: FakePlane, profile: Profile
+    run: Run, cluster: FakeCluster, profile: Profile
 ) -> None:
     profile["install"]["env"] = {"WHERE": "{namespace}"}
     profile["install"]["files"] = [
@@ -156,9 +158,9 @@ def test_process_gets_its_own_identity_directory_and_files(
         {"path": "/var/run/fixed/namespace", "content": "{namespace}"},
     ]
     run()
-    call = plane.spawned[0]
+    call = cluster.spawned[0]
     work = call["cwd"]
-    assert work.is_relative_to(plane.directory)
+    assert work.is_relative_to(cluster.directory)
     assert call["env"]["KUBECONFIG"].endswith("dgd-operator.kubeconfig")
     assert call["env"]["WHERE"] == "ops"
     assert call["env"]["TMPDIR"] == str(work)
@@ -167,11 +169,11 @@ def test_process_gets_its_own_identity_directory_and_files(
 
 
 def test_certificates_at_a_fixed_path_are_private_to_the_process(
-    run: Run, plane: FakePlane, profile: Profile
+    run: Run, cluster: FakeCluster, profile: Profile
 ) -> None:
     profile["install"]["cert_dir"] = "/tmp/fixed/certs"
     run()
-    assert plane.spawned[0]["files"] == {
+    assert cluster.spawned[0]["files"] == {
         f"/tmp/fixed/certs/{name}": f"the {name}".encode()
         for name in ("tls.crt", "tls.key", "ca.crt")
     }
@@ -187,15 +189,17 @@ def test_certificate_secret_holds_the_same_certificate(
     assert sorted(secret["data"]) == ["ca.crt", "tls.crt", "tls.key"]
 
 
-def test_faults_are_arguments_of_the_process(run: Run, plane: FakePlane, profile: Profile) -> None:
+def test_faults_are_arguments_of_the_process(
+    run: Run, cluster: FakeCluster, profile: Profile
+) -> None:
     profile["install"]["fault_argument"] = "--fault={fault}"
     running = run(faults=("a", "b"))
-    assert plane.spawned[0]["argv"][-2:] == ["--fault=a", "--fault=b"]
+    assert cluster.spawned[0]["argv"][-2:] == ["--fault=a", "--fault=b"]
     assert running.facts["faults"] == ["a", "b"]
 
 
 def test_warm_up_is_the_last_step_and_its_failure_ends_the_operator(
-    run: Run, plane: FakePlane
+    run: Run, cluster: FakeCluster
 ) -> None:
     seen: list[RunningOperator] = []
 
@@ -309,7 +313,7 @@ def test_webhooks_are_waited_for(run: Run, server: FakeServer) -> None:
 )
 def test_versions_are_guarded_before_the_operator_starts(
     run: Run,
-    plane: FakePlane,
+    cluster: FakeCluster,
     profile: Profile,
     tmp_path: Path,
     served: list[str],
@@ -321,7 +325,7 @@ def test_versions_are_guarded_before_the_operator_starts(
     profile["versions"] = declared
     with pytest.raises(UsageError, match=sentence):
         run()
-    assert plane.spawned == []
+    assert cluster.spawned == []
 
 
 @pytest.mark.parametrize(
@@ -355,12 +359,12 @@ def test_versions_are_guarded_before_the_operator_starts(
     ],
 )
 def test_features_are_checked_against_the_live_api(
-    run: Run, plane: FakePlane, profile: Profile, change: Profile, sentence: str
+    run: Run, cluster: FakeCluster, profile: Profile, change: Profile, sentence: str
 ) -> None:
     profile.update(change)
     with pytest.raises(UsageError, match=sentence):
         run()
-    assert len(plane.spawned) == 1
+    assert len(cluster.spawned) == 1
 
 
 def test_declared_admission_without_a_webhook_is_told(run: Run, profile: Profile) -> None:
@@ -385,7 +389,7 @@ def test_webhooks_need_a_port(run: Run, profile: Profile) -> None:
 
 
 def test_fixed_port_is_refused_while_another_run_has_it_and_free_after_it(
-    run: Run, profile: Profile, plane: FakePlane
+    run: Run, profile: Profile, cluster: FakeCluster
 ) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -450,7 +454,7 @@ def test_crds_of_the_user_are_named_in_errors(run: Run, profile: Profile, tmp_pa
 
 
 def test_every_documented_placeholder_is_filled_in_by_an_installation(
-    run: Run, plane: FakePlane, profile: Profile, tmp_path: Path
+    run: Run, cluster: FakeCluster, profile: Profile, tmp_path: Path
 ) -> None:
     program = tmp_path / "program.sh"
     program.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
@@ -460,6 +464,6 @@ def test_every_documented_placeholder_is_filled_in_by_an_installation(
     profile["install"]["command"] = ["{binary}"]
     del profile["install"]["ready"]
     run(binary=program)
-    environment = plane.spawned[0]["env"]
+    environment = cluster.spawned[0]["env"]
     assert all(environment[name.upper()] for name in names)
-    assert plane.spawned[0]["argv"] == [str(program)]
+    assert cluster.spawned[0]["argv"] == [str(program)]

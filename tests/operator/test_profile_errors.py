@@ -65,21 +65,21 @@ SENTENCES = {
     GOOD + "services: [{use: component, nam: a}]\n": (
         "p.yaml: `services.0` has no field `nam`; did you mean `name`?"
     ),
-    GOOD + "keepers: [{kind: Secret, name: '*', reason: r}]\n": (
-        "p.yaml: `keepers.0.name`: would match nearly everything; expected a name, or a pattern that "
+    GOOD + "retained: [{kind: Secret, name: '*', reason: r}]\n": (
+        "p.yaml: `retained.0.name`: would match nearly everything; expected a name, or a pattern that "
         "holds at least 3 letters or digits in a row, found '*'"
     ),
-    GOOD + "keepers: [{kind: Deployment, name: agg-worker, reason: r}]\n": (
-        "p.yaml: `keepers.0`: a Deployment may not outlive its graph, whatever its name; expected a "
+    GOOD + "retained: [{kind: Deployment, name: agg-worker, reason: r}]\n": (
+        "p.yaml: `retained.0`: a Deployment may not outlive its graph, whatever its name; expected a "
         "kind that runs no pods and holds nothing for them"
     ),
-    GOOD + "keepers: [{kind: Secret, name: ssh, reason: ''}]\n": (
-        "p.yaml: `keepers.0.reason` must not be empty, found ''"
+    GOOD + "retained: [{kind: Secret, name: ssh, reason: ''}]\n": (
+        "p.yaml: `retained.0.reason` must not be empty, found ''"
     ),
     GOOD
     + "multinode: {gang: per-group, gang_kind: Crowd}\n"
-    + "keepers: [{kind: Crowd, name: mine, reason: r}]\n": (
-        "p.yaml: `keepers` lists Crowd, the gang kind: whether gang objects are left over is what "
+    + "retained: [{kind: Crowd, name: mine, reason: r}]\n": (
+        "p.yaml: `retained` lists Crowd, the gang kind: whether gang objects are left over is what "
         "the suite is about"
     ),
     GOOD + "multinode: {gang: none, gang_kind: Nothing}\n": (
@@ -168,8 +168,8 @@ def test_mistake_is_told_in_one_sentence(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "keepers: [{kind: ServiceAccount, name: 'planner-*', reason: r}]",
-        "keepers: [{kind: Secret, name: s3, reason: r}]",
+        "retained: [{kind: ServiceAccount, name: 'planner-*', reason: r}]",
+        "retained: [{kind: Secret, name: s3, reason: r}]",
         "masks: [{path: '*.env.DYN_NAMESPACE_WORKER_SUFFIX.value', reason: r}]",
         "masks: [{kind: Service, path: 'spec.selector.*', reason: r}]",
         "fidelity_exceptions: [{field: env, reason: r}]",

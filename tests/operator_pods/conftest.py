@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.cluster.embedded import EmbeddedPlane
+from conformance.cluster.embedded import EmbeddedCluster
 from conformance.cluster.programs import ensure
 from conformance.kube import Api
 from conformance.model.bounds import Bounds
@@ -16,7 +16,7 @@ from conformance.operator import profiles
 from conformance.operator.inputs import Inputs
 from conformance.operator.pods import PodOperator, install_in_pods
 
-from .pods import FakePodPlane
+from .pods import FakePodCluster
 
 Install = Callable[..., PodOperator]
 
@@ -24,36 +24,36 @@ BOUNDS = Bounds(install=30.0, deletion_deadline=5.0)
 
 
 @pytest.fixture(scope="module")
-def plane() -> Iterator[EmbeddedPlane]:
-    with EmbeddedPlane(programs=ensure()) as running:
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(programs=ensure()) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def api(plane: EmbeddedPlane) -> Iterator[Api]:
-    with Api.from_kubeconfig(plane.kubeconfig) as client:
+def api(cluster: EmbeddedCluster) -> Iterator[Api]:
+    with Api.from_kubeconfig(cluster.kubeconfig) as client:
         yield client
 
 
 @pytest.fixture
-def pods(plane: EmbeddedPlane) -> FakePodPlane:
+def pods(cluster: EmbeddedCluster) -> FakePodCluster:
     """A cluster that is not thrown away, so that each test leaves it as it was."""
-    return FakePodPlane(plane, throw_away=False)
+    return FakePodCluster(cluster, throw_away=False)
 
 
 @pytest.fixture
-def install(pods: FakePodPlane, tmp_path: Path) -> Iterator[Install]:
+def install(pods: FakePodCluster, tmp_path: Path) -> Iterator[Install]:
     """Installs the profile of a file; what was installed is removed with the test."""
     yield from _installing(pods, tmp_path)
 
 
 @pytest.fixture
-def install_only(plane: EmbeddedPlane, tmp_path: Path) -> Iterator[Install]:
+def install_only(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[Install]:
     """Installs the profile of a file on a cluster that is thrown away: nothing is removed."""
-    yield from _installing(FakePodPlane(plane), tmp_path)
+    yield from _installing(FakePodCluster(cluster), tmp_path)
 
 
-def _installing(pods: FakePodPlane, folder: Path) -> Iterator[Install]:
+def _installing(pods: FakePodCluster, folder: Path) -> Iterator[Install]:
     made: list[PodOperator] = []
 
     def run(profile: Path, *, bounds: Bounds = BOUNDS, **options: Any) -> PodOperator:

@@ -9,39 +9,39 @@ from typing import Any, Self
 
 import yaml
 
-from conformance.cluster.embedded import EmbeddedPlane
+from conformance.cluster.embedded import EmbeddedCluster
 from conformance.model.errors import UsageError
-from conformance.model.kinds import Layer
+from conformance.model.kinds import Actor
 from tests.operator.fakes import component_crd, graph_crd, webhook
 
 Raw = dict[str, Any]
 
 
 @dataclass
-class FakePodPlane:
-    """An embedded plane as if it had nodes that run containers."""
+class FakePodCluster:
+    """An embedded cluster as if it had nodes that run containers."""
 
-    plane: EmbeddedPlane
+    cluster: EmbeddedCluster
     throw_away: bool = True
     images: list[str] = field(default_factory=list)
     takes_images: bool = True
     kinds_changes: int = 0
-    users: Mapping[str, Layer] = field(default_factory=dict)
+    users: Mapping[str, Actor] = field(default_factory=dict)
 
     @property
     def kubeconfig(self) -> Path:
-        return self.plane.kubeconfig
+        return self.cluster.kubeconfig
 
     @property
     def audit_log(self) -> Path | None:
-        return self.plane.audit_log
+        return self.cluster.audit_log
 
     @property
     def versions(self) -> Mapping[str, str]:
-        return self.plane.versions
+        return self.cluster.versions
 
     def failure(self) -> str | None:
-        return self.plane.failure()
+        return self.cluster.failure()
 
     def start(self) -> Self:
         return self

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.operator.pods.logs import PodLogs
-from tests.cluster.planes import eventually
+from tests.cluster.clusters import eventually
 
 from .log_server import LogServer
 

@@ -1,9 +1,9 @@
 """A plugin (`-p tests.plugin.fake_run`) that lets the whole run be tested without a control plane.
 
-Planes only write into RESULTS/told.log that they are opened, judged and closed; a case's `trial` holds
-a history by hand, good or bad, which is then really judged and reported. Environment: FAKE_SHUT names
-operators (comma-separated) whose plane cannot be opened; FAKE_REFUSED refuses all; FAKE_DEAD is what an
-open plane has died of; FAKE_LOST_END loses the judgement of the run's end without a word.
+Clusters only write into RESULTS/told.log that they are opened, judged and closed; a case's `trial`
+holds a history by hand, good or bad, which is then really judged and reported. Environment: FAKE_SHUT
+names operators (comma-separated) whose cluster cannot be opened; FAKE_REFUSED refuses all; FAKE_DEAD is
+what an open cluster has died of; FAKE_LOST_END loses the judgement of the run's end without a word.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from conformance.checkers.judge import judge
 from conformance.history import store
 from conformance.history.history import History
 from conformance.history.records import (
+    Checkpoint,
+    CheckpointEnd,
     Header,
-    Moment,
-    MomentEnd,
     OperatorEvent,
     OperatorEventKind,
     Scope,
-    Standing,
+    Soak,
 )
+from conformance.judge.checks.judge import judge
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.profile import Profile
-from conformance.model.runs import FEATURE, RunCase
+from conformance.model.run_cases import FEATURE, RunCase
 from conformance.model.transition import add_multinode
-from conformance.plugin import director, planes, run, trials
+from conformance.plugin import director, environments, run, trials
 from conformance.plugin.marks import case_id
-from conformance.record import standing
+from conformance.record import soak
 from conformance.report.build import case_result, history_file
 from conformance.report.collect import history_path, write_case
 from tests.builders import NAMESPACE, HistoryBuilder, a_graph, settled
@@ -48,7 +48,7 @@ def tell(results: Path, text: str) -> None:
         file.write(text + "\n")
 
 
-class FakePlane:
+class FakeCluster:
     def __init__(self, *, loaded: Any, options: Any, name: str, say: Any = None) -> None:
         self.loaded, self.options, self.name = loaded, options, name
 
@@ -87,15 +87,15 @@ class FakePlane:
 def judge_nothing(loaded: Any, results: Path) -> None:
     """The judgements of a run that left nothing."""
     now = time.time()
-    scopes = {RunCase.REST: Scope.STANDING, RunCase.NOTHING_LEFT: Scope.RUN}
+    scopes = {RunCase.REST: Scope.SOAK, RunCase.NOTHING_LEFT: Scope.RUN}
     for case, scope in scopes.items():
         header = Header(
             case=case, feature=FEATURE, title=case.sentence, operator=loaded.name, namespace="",
             profile=loaded.profile.model_dump(mode="json"), bounds=Bounds().to_json(), scope=scope,
         )  # fmt: skip
-        stands = Standing(case="mine/good", namespace="ns", at=now, revision=1, graphs=())
-        end = Moment(
-            name="end", at=now, since=now, end=MomentEnd.HELD, revision=1, graphs=(), hold=5.0
+        stands = Soak(case="mine/good", namespace="ns", at=now, revision=1, graphs=())
+        end = Checkpoint(
+            name="end", at=now, since=now, end=CheckpointEnd.HELD, revision=1, graphs=(), hold=5.0
         )
         history = History([header, stands, end])
         path = history_path(results, case, loaded.name)
@@ -120,7 +120,7 @@ class FakeTrial:
         self.session = session
         self.profile: Profile = session.profile
         self.case, self.namespace, self.started_at = case, "ns", time.time()
-        standing.begins(session.recording, self.namespace)
+        soak.begins(session.recording, self.namespace)
         self.built: HistoryBuilder | None = None
         worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
         tell(session.results, f"case {session.operator} {case} {worker}")
@@ -146,7 +146,7 @@ class FakeTrial:
             and "worker" in raw["metadata"]["name"]
         ]  # fmt: skip
         h.become([*wanted, *(kept if keep_deployment else [])], after=0.5)
-        h.moment(MULTI)
+        h.checkpoint(MULTI)
         fresh = json.dumps(settled(MULTI, self.profile)).replace(NAMESPACE, "fresh")
         h.fresh(MULTI, json.loads(fresh))
         self.built = h
@@ -168,8 +168,8 @@ class FakeTrial:
 
 def pytest_configure() -> None:
     changes: dict[Any, dict[str, Any]] = {
-        director: {"OpenPlane": FakePlane},
-        planes: {"session_from": session_from},
+        director: {"TestEnvironment": FakeCluster},
+        environments: {"session_from": session_from},
         run: {"ensure": lambda: None},
         trials: {"_make": lambda item, *, session, **_: FakeTrial(session, case_id(item))},
         trials.Worker: {"api": lambda self, kubeconfig: None},

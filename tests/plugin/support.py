@@ -66,12 +66,12 @@ def usage_error(result: pytest.RunResult) -> str:
 
 
 def fake_run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    """A whole run in a process of its own, on planes that are none (tests/plugin/fake_run.py)."""
+    """A whole run in a process of its own, on clusters that are none (tests/plugin/fake_run.py)."""
     return pytester.runpytest_subprocess(
         "-p", "tests.plugin.fake_run", "-p", "no:cacheprovider", *arguments, timeout=120
     )
 
 
 def log(pytester: pytest.Pytester) -> list[str]:
-    """What planes and cases told during a fake run, in order."""
+    """What clusters and cases told during a fake run, in order."""
     return (pytester.path / "results" / "told.log").read_text().splitlines()

@@ -11,12 +11,12 @@ from typing import Any, cast
 import pytest
 
 from conformance.driver.session import Session
-from conformance.history.records import Event, EventType, MomentEnd, Record, Scope, Write
+from conformance.history.records import CheckpointEnd, Event, EventType, Record, Scope, Write
 from conformance.model.bounds import Bounds
 from conformance.model.labels import OWNED
-from conformance.model.runs import RunCase
+from conformance.model.run_cases import RunCase
 from conformance.plugin import leftovers
-from conformance.record.standing import ended
+from conformance.record.soak import ended
 from conformance.record.whole import WholeRecord
 from tests.objects import a_profile, made
 
@@ -127,8 +127,8 @@ def test_an_operator_that_still_has_to_find_out_is_given_until_the_deadline(
 ) -> None:
     late = judging(Scripted(tmp_path, lambda _: [], lambda elapsed: 3 if elapsed > 0.05 else 0))
     leftovers._await_rest(late)
-    assert late.end is MomentEnd.HELD
+    assert late.end is CheckpointEnd.HELD
     never = judging(Scripted(tmp_path, lambda _: [], lambda elapsed: int(elapsed * 100)))
     leftovers._await_rest(never)
-    assert never.end is MomentEnd.DEADLINE
+    assert never.end is CheckpointEnd.DEADLINE
     assert never.hold == BOUNDS.hold

@@ -45,8 +45,8 @@ def test_an_operator_that_says_nothing_of_restarts_does_not_conform(
 def test_the_report_names_the_profiles_digest_and_all_that_it_concedes(
     pytester: pytest.Pytester,
 ) -> None:
-    keeper = {"kind": "Secret", "name": "ssh", "reason": "one for all graphs"}
-    path = profile(pytester.path, versions=["v1beta1"], keepers=[keeper])
+    retained = {"kind": "Secret", "name": "ssh", "reason": "one for all graphs"}
+    path = profile(pytester.path, versions=["v1beta1"], retained=[retained])
     result, report = ran(pytester, path)
     assert report.verdict is Summary.CONFORMS
     assert report.profile_sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
@@ -56,11 +56,11 @@ def test_the_report_names_the_profiles_digest_and_all_that_it_concedes(
     result.stdout.fnmatch_lines(
         [
             f"mine conforms: * cases (1 of {len(report.cases)} cases not supported by the profile)",
-            f"the profile (sha256 {report.profile_sha256[:12]}*) concedes: 1 keeper, *",
+            f"the profile (sha256 {report.profile_sha256[:12]}*) concedes: 1 retained object, *",
         ]
     )
     environment = (pytester.path / "allure-results" / "environment.properties").read_text()
-    assert "concessions.keeper=Secret ssh (one for all graphs)" in environment
+    assert "concessions.retained-object=Secret ssh (one for all graphs)" in environment
     results = pytester.path / "results"
     assert files.verify(report, results) == []
     files.write(report.model_copy(update={"concessions": []}), results)

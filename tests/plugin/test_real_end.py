@@ -19,10 +19,10 @@ from conformance.cluster.pins import Program
 from conformance.cluster.programs import ensure
 from conformance.history import store
 from conformance.model.bounds import Bounds
-from conformance.model.runs import RunCase
+from conformance.model.run_cases import RunCase
 from tests.plugin.support import ROOT
 
-pytestmark = pytest.mark.xdist_group("plane")
+pytestmark = pytest.mark.xdist_group("cluster")
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def broken(tmp_path: Path) -> Path:
 def started(
     results: Path, *options: str, assets: Path | None = None
 ) -> Iterator[subprocess.Popen[str]]:
-    """A run with real planes, in a process group of its own."""
+    """A run with real clusters, in a process group of its own."""
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     if assets is not None:
         environ["KUBEBUILDER_ASSETS"] = str(assets)
@@ -93,8 +93,8 @@ def gone(processes: dict[int, str], within: float = 10.0) -> bool:
     return True
 
 
-def planes(processes: dict[int, str]) -> set[Path]:
-    """The private directories of the planes that these processes belong to."""
+def clusters(processes: dict[int, str]) -> set[Path]:
+    """The private directories of the clusters that these processes belong to."""
     words = (word for line in processes.values() for word in line.split() if "/pki/" in word)
     return {Path(word.partition("=")[2]).parents[1] for word in words}
 
@@ -121,7 +121,7 @@ def test_ctrl_c_leaves_no_process_and_the_report_of_what_is_known(tmp_path: Path
             time.sleep(0.1)
         below = descendants(process.pid)
         assert any("kube-apiserver" in line for line in below.values())
-        directories = planes(below)
+        directories = clusters(below)
         assert directories
         os.killpg(process.pid, signal.SIGINT)
         output, _ = process.communicate(timeout=60)
@@ -147,11 +147,11 @@ def test_a_run_is_judged_to_its_end_and_a_good_operator_conforms(tmp_path: Path)
     found = judgements(tmp_path)
     assert set(found) == set(RunCase)
     assert {case["verdict"] for case in found.values()} == {"conforms"}, output
-    standing = store.read(tmp_path / found[RunCase.REST]["history"]["path"]).standing
-    assert {row.case.partition("/")[0] for row in standing} == {"rest"}
-    assert len(standing) == 3
+    soaks = store.read(tmp_path / found[RunCase.REST]["history"]["path"]).soaks
+    assert {row.case.partition("/")[0] for row in soaks} == {"rest"}
+    assert len(soaks) == 3
     left = store.read(tmp_path / found[RunCase.NOTHING_LEFT]["history"]["path"])
-    assert left.moments[-1].hold == Bounds().hold
+    assert left.checkpoints[-1].hold == Bounds().hold
 
 
 def test_what_stays_of_a_case_that_conformed_is_found_at_the_end(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whole runs of pytest over cases, on planes that are none (tests/plugin/fake_run.py)."""
+"""Whole runs of pytest over cases, on clusters that are none (tests/plugin/fake_run.py)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conformance.model.runs import RunCase
+from conformance.model.run_cases import RunCase
 from tests.plugin.support import CASES, ROOT, fake_run, log, profile
 
 pytest_plugins = ["pytester"]
@@ -45,7 +45,7 @@ def cases_of(data: dict[str, object]) -> dict[str, dict[str, object]]:
     return {case["id"]: case for case in listed}
 
 
-def test_a_run_that_conforms_is_exit_0_and_opens_a_plane_of_their_own_for_disruptive_cases(
+def test_a_run_that_conforms_is_exit_0_and_opens_a_cluster_of_their_own_for_disruptive_cases(
     pytester: pytest.Pytester,
 ) -> None:
     pytester.makepyfile(test_mine=CASES)
@@ -68,7 +68,7 @@ def test_a_run_that_conforms_is_exit_0_and_opens_a_plane_of_their_own_for_disrup
     assert {case for case in cases_of(data) if case.startswith("run/")} == set(RunCase)
 
 
-def test_with_workers_disruptive_cases_share_one_worker_and_its_plane(
+def test_with_workers_disruptive_cases_share_one_worker_and_its_cluster(
     pytester: pytest.Pytester,
 ) -> None:
     pytester.makepyfile(test_mine=CASES)
@@ -87,14 +87,19 @@ def test_with_workers_disruptive_cases_share_one_worker_and_its_plane(
     assert len(cases_of(report(pytester))) == 7
 
 
-def test_planes_of_several_operators_follow_each_other(pytester: pytest.Pytester) -> None:
+def test_clusters_of_several_operators_follow_each_other(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_mine=CASES)
     one, two = profile(pytester.path, "one"), profile(pytester.path, "two")
     result = fake_run(pytester, f"--operator={one}", f"--operator={two}", "-k", "good or kill")
     assert result.ret == 0, result.outlines
-    planes = [line for line in log(pytester) if line.split()[0] in ("open", "close")]
-    assert planes[:4] == ["open one-shared", "close one-shared", "open one-own", "open two-shared"]
-    assert sorted(planes[4:]) == [
+    clusters = [line for line in log(pytester) if line.split()[0] in ("open", "close")]
+    assert clusters[:4] == [
+        "open one-shared",
+        "close one-shared",
+        "open one-own",
+        "open two-shared",
+    ]
+    assert sorted(clusters[4:]) == [
         "close one-own", "close two-own", "close two-shared", "open two-own",
     ]  # fmt: skip
     for name in ("report-one", "report-two"):
@@ -116,7 +121,7 @@ def test_a_judgement_of_the_runs_end_that_is_lost_without_an_error_is_missed(
         assert "was lost, although the run came to its end" in str(cases_of(data)[case]["error"])
 
 
-def test_disruptive_cases_alone_open_no_shared_plane(pytester: pytest.Pytester) -> None:
+def test_disruptive_cases_alone_open_no_shared_cluster(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_mine=CASES)
     path = profile(
         pytester.path,
@@ -216,7 +221,7 @@ def test_what_was_deselected_stands_in_the_report_which_is_then_partial(
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
-def test_a_plane_that_cannot_be_opened_ends_the_run_in_one_sentence(
+def test_a_cluster_that_cannot_be_opened_ends_the_run_in_one_sentence(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
 ) -> None:
     pytester.makepyfile(test_mine=CASES)
@@ -253,7 +258,7 @@ def test_a_mistake_of_the_users_is_told_whole_and_not_proposed_again(
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
 @pytest.mark.parametrize("seen", [True, False], ids=["a case failed", "every case conforms"])
-def test_a_plane_that_dies_ends_the_run_at_the_first_case_that_shows_it(
+def test_a_cluster_that_dies_ends_the_run_at_the_first_case_that_shows_it(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...], seen: bool
 ) -> None:
     good = BAD.replace("bad", "good")
@@ -275,7 +280,7 @@ def test_a_plane_that_dies_ends_the_run_at_the_first_case_that_shows_it(
     assert report(pytester)["verdict"] != "conforms"
 
 
-def test_a_second_operator_without_a_plane_ends_the_run_with_the_first_ones_report(
+def test_a_second_operator_without_a_cluster_ends_the_run_with_the_first_ones_report(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytester.makepyfile(test_mine=CASES)
@@ -288,7 +293,7 @@ def test_a_second_operator_without_a_plane_ends_the_run_with_the_first_ones_repo
     assert report(pytester, "report-two")["verdict"] == "unknown"
 
 
-def test_a_worker_that_dies_is_an_unknown_case_and_the_plane_is_closed(
+def test_a_worker_that_dies_is_an_unknown_case_and_the_cluster_is_closed(
     pytester: pytest.Pytester,
 ) -> None:
     pytester.makepyfile(

@@ -103,8 +103,8 @@ class Writer:
         )
 
     def beat(self, *, at: float | None = None, revision: int = 0, stopped: bool = False) -> None:
-        moment = time.time() if at is None else at
-        self.sink.heartbeat(Heartbeat(at=moment, revision=revision, stopped=stopped))
+        checkpoint = time.time() if at is None else at
+        self.sink.heartbeat(Heartbeat(at=checkpoint, revision=revision, stopped=stopped))
 
 
 def an_object(

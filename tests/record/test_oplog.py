@@ -81,7 +81,7 @@ def test_a_line_has_its_own_time_but_none_in_the_future(path: Path) -> None:
     at = [event.at for event in OperatorLog(path).read()]
     exact = 1796021112.25
     assert at[:3] == [min(exact, at[3]), min(exact, at[3]), min(exact + 0.75, at[3])]
-    assert all(before <= moment <= time.time() for moment in at[3:])
+    assert all(before <= checkpoint <= time.time() for checkpoint in at[3:])
 
 
 def test_tokens_in_the_log_are_masked(path: Path) -> None:

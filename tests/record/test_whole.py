@@ -1,4 +1,4 @@
-"""The record of a whole plane, as the end of a run reads it."""
+"""The record of a whole cluster, as the end of a run reads it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import pytest
 
 from conformance.history.history import History
 from conformance.history.records import (
+    Checkpoint,
+    CheckpointEnd,
     Event,
     EventType,
     Header,
-    Moment,
-    MomentEnd,
     Record,
-    Standing,
+    Soak,
     Write,
 )
 from conformance.model.errors import InfraError
 from conformance.model.labels import OWNED
-from conformance.record import standing
-from conformance.record.standing import ended
+from conformance.record import soak
+from conformance.record.soak import ended
 from conformance.record.whole import WholeRecord
 from tests.record.support import Writer, an_object
 
@@ -63,12 +63,12 @@ def conformed(directory: Path, *, revision: int, at: float) -> None:
     header = Header(
         case="c", feature="f", title="t", operator="o", namespace="case-1", profile={}, bounds={}
     )
-    moment = Moment(
-        name="m", at=at, since=at, end=MomentEnd.HELD, revision=revision, graphs=()
+    checkpoint = Checkpoint(
+        name="m", at=at, since=at, end=CheckpointEnd.HELD, revision=revision, graphs=()
     )  # fmt: skip
     kept = Event(type=ADDED, revision=11, at=at, object=an_object("Pod", "a", 11))
-    standing.begins(directory, "case-1")
-    standing.conformed(directory, History([header, kept, moment]), others=["x"])
+    soak.begins(directory, "case-1")
+    soak.conformed(directory, History([header, kept, checkpoint]), others=["x"])
 
 
 def test_of_the_suites_namespaces_only_what_is_still_there_is_left(
@@ -116,7 +116,7 @@ def test_of_other_namespaces_everything_since_the_start_of_the_run_is_kept(
 def test_namespaces_of_cases_that_did_not_conform_are_left_out(
     tmp_path: Path, writer: Writer
 ) -> None:
-    standing.begins(tmp_path, "case-2")
+    soak.begins(tmp_path, "case-2")
     writer.event(ADDED, an_object("Pod", "a", 11, namespace="case-2"))
     writer.sink.write(a_write("a", namespace="case-2", at=50.0))
     whole = read(tmp_path)
@@ -125,7 +125,7 @@ def test_namespaces_of_cases_that_did_not_conform_are_left_out(
     assert ended(tmp_path).others == {"case-2"}
 
 
-def test_what_stands_is_the_state_at_the_last_moment_and_all_that_came_after(
+def test_what_stands_is_the_state_at_the_last_checkpoint_and_all_that_came_after(
     tmp_path: Path, writer: Writer
 ) -> None:
     conformed(tmp_path, revision=12, at=60.0)
@@ -136,8 +136,8 @@ def test_what_stands_is_the_state_at_the_last_moment_and_all_that_came_after(
     writer.sink.write(a_write("before", at=50.0))
     writer.sink.write(a_write("after", at=61.0))
     whole = read(tmp_path)
-    records = whole.standing()
-    assert [(r.case, r.others) for r in records if isinstance(r, Standing)] == [("c", ("x",))]
+    records = whole.soaks()
+    assert [(r.case, r.others) for r in records if isinstance(r, Soak)] == [("c", ("x",))]
     assert [(r.type, r.obj.name) for r in records if isinstance(r, Event)] == [
         (EventType.LISTED, "a"), (ADDED, "after"), (DELETED, "after"),
     ]  # fmt: skip
@@ -145,7 +145,7 @@ def test_what_stands_is_the_state_at_the_last_moment_and_all_that_came_after(
     whole.let_fall()
     writer.event(DELETED, an_object("Pod", "a", 11), revision=20, at=70.0)
     whole.poll()
-    assert names(whole.standing()) == ["a", "after", "after"]
+    assert names(whole.soaks()) == ["a", "after", "after"]
 
 
 def test_a_recorder_that_is_behind_is_told(tmp_path: Path, writer: Writer) -> None:

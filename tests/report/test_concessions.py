@@ -43,8 +43,8 @@ def test_a_profile_that_promises_everything_concedes_nothing() -> None:
 @pytest.mark.parametrize(
     ("fields", "kind", "text"),
     [
-        ({"keepers": [{"kind": "Secret", "name": "ssh-*", "reason": "shared"}]},
-         "keeper", "Secret ssh-* (shared)"),
+        ({"retained": [{"kind": "Secret", "name": "ssh-*", "reason": "shared"}]},
+         "retained-object", "Secret ssh-* (shared)"),
         ({"masks": [{"kind": "Service", "path": "spec.ports*", "reason": "r"}]},
          "mask", "Service spec.ports* (r)"),
         ({"fidelity_exceptions": [{"field": "args", "shape": "multinode", "reason": "r"}]},
@@ -86,7 +86,7 @@ def test_every_kind_of_concession_is_tried_above() -> None:
 
 
 KEPT = {
-    "keepers": [
+    "retained": [
         {"kind": "Secret", "name": "ssh", "reason": "one | for all"},
         {"kind": "Secret", "name": "tls", "reason": "r"},
     ],
@@ -96,29 +96,29 @@ KEPT = {
 
 def test_the_terminal_counts_them_in_one_line() -> None:
     text = terminal.summary(made(**KEPT), results="results")
-    told = "the profile (sha256 abababababab…) concedes: 2 keepers, 1 either promise"
+    told = "the profile (sha256 abababababab…) concedes: 2 retained objects, 1 either promise"
     assert text.splitlines().count(told) == 1
 
 
 def test_the_markdown_lists_them_all() -> None:
     text = markdown.summary(made(**KEPT), results="results")
-    assert "concedes: 2 keepers, 1 either promise</summary>" in text
-    assert "| keeper | Secret ssh | one \\| for all |" in text
+    assert "concedes: 2 retained objects, 1 either promise</summary>" in text
+    assert "| retained object | Secret ssh | one \\| for all |" in text
     assert "| either promise | component |  |" in text
 
 
 def test_the_environment_of_allure_holds_them_all() -> None:
     assert environment(made(**KEPT)) == {
         "profile.sha256": SHA,
-        "concessions.keeper": "Secret ssh (one | for all); Secret tls (r)",
+        "concessions.retained-object": "Secret ssh (one | for all); Secret tls (r)",
         "concessions.either-promise": "component",
     }
 
 
 def test_two_reports_differ_in_what_was_conceded() -> None:
     assert compare.differences(made(**KEPT), made()) == [
-        "the keeper Secret ssh is conceded in the first alone",
-        "the keeper Secret tls is conceded in the first alone",
+        "the retained object Secret ssh is conceded in the first alone",
+        "the retained object Secret tls is conceded in the first alone",
         "the either promise component is conceded in the first alone",
     ]
     assert compare.differences(made(**KEPT), made(**KEPT)) == []

@@ -39,7 +39,7 @@ class HashingWriter:
         return self.raw.write(data)
 
 
-def write_layer(image, out):
+def write_actor(image, out):
     """Write the image's root as a tar to out; return the tar's sha256 (its diff id)."""
     compressed = (
         gzip.GzipFile(fileobj=out, mode="wb", compresslevel=1, mtime=0)
@@ -77,7 +77,7 @@ def add_bytes(archive, name, data):
 def add_image(archive, image, scratch):
     """Add one image's layer and configuration; return its manifest entry."""
     with tempfile.TemporaryFile(dir=scratch) as layer:
-        diff_id = write_layer(image, layer)
+        diff_id = write_actor(image, layer)
         member = tarfile.TarInfo(f"{diff_id}/layer.tar")
         member.size = layer.tell()
         layer.seek(0)

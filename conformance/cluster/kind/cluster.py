@@ -25,7 +25,7 @@ from conformance.cluster.kind.places import Place
 from conformance.model.errors import InfraError, UsageError
 
 
-class KindCluster(Protocol):
+class PytestKindCluster(Protocol):
     """What is used of `pytest_kind.KindCluster`."""
 
     name: str
@@ -43,7 +43,7 @@ class KindCluster(Protocol):
         """Output of kubectl; `kwargs` are those of `subprocess.run`."""
 
 
-KindClusterClass = Callable[..., KindCluster]
+KindClusterClass = Callable[..., PytestKindCluster]
 """`pytest_kind.KindCluster` itself."""
 
 

@@ -84,7 +84,7 @@ def lws_answers(api: Api) -> bool:
 
 
 def discovered(api: Api, crds: Iterable[Mapping[str, Any]]) -> bool:
-    """The kinds are announced, as clients and the garbage collector read it: a moment after they
+    """The kinds are announced, as clients and the garbage collector read it: a checkpoint after they
     are served."""
     try:
         answer = api.request("GET", "/apis", accept=_DISCOVERY, timeout=_PROBE_SECONDS)

@@ -66,7 +66,7 @@ class PodControl:
         return self.target.operator
 
     def alive(self) -> bool:
-        """True if a container of it runs at this moment."""
+        """True if a container of it runs just now."""
         container = self.target.container
         return any(is_running(p, container) and not is_going(p) for p in self.deployed.pods())
 

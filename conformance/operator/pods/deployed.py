@@ -155,7 +155,7 @@ def is_going(pod: Mapping[str, Any]) -> bool:
 
 
 def is_running(pod: Mapping[str, Any], container: str) -> bool:
-    """True if the container runs at this moment."""
+    """True if the container runs just now."""
     return "running" in (container_status(pod, container).get("state") or {})
 
 

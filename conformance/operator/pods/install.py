@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.cluster.certificates import Authority
-from conformance.cluster.plane import PodPlane
+from conformance.cluster.protocol import PodCluster
 from conformance.history.records import OperatorEvent
 from conformance.kube import Api, apply_manifests
 from conformance.model.bounds import Bounds
@@ -40,7 +40,7 @@ OnEvent = Callable[[OperatorEvent], None]
 
 
 def install_in_pods(
-    plane: PodPlane,
+    cluster: PodCluster,
     loaded: LoadedProfile,
     *,
     inputs: Inputs,
@@ -54,7 +54,7 @@ def install_in_pods(
     """Install the operator, and return it ready, guarded, probed and warm.
 
     `nodes`: how its pods find real nodes among simulated ones; None: all nodes are real. `labels` are
-    put on all that is made (`model.labels.of_run`), so that it is found again. On a plane that is not
+    put on all that is made (`model.labels.of_run`), so that it is found again. On a cluster that is not
     thrown away, nothing is overwritten that is not labelled as the suite's own, and closing removes
     what was made. `warm_up` as in `install`.
 
@@ -64,13 +64,13 @@ def install_in_pods(
     """
     checked = check_inputs(loaded, inputs, placement=Placement.PODS)
     installation = Installation(
-        plane, loaded, checked, bounds, log_directory, nodes, dict(labels or {})
+        cluster, loaded, checked, bounds, log_directory, nodes, dict(labels or {})
     )
     return installation.run(warm_up=warm_up, on_event=on_event)
 
 
 def adopt_in_pods(
-    plane: PodPlane,
+    cluster: PodCluster,
     loaded: LoadedProfile,
     *,
     bounds: Bounds,
@@ -80,16 +80,16 @@ def adopt_in_pods(
 ) -> PodOperator:
     """The operator that others installed: nothing is written but what `warm_up` writes, and closing
     removes nothing. Raises UsageError if it is not there, and as `install_in_pods` does."""
-    adoption = Installation(plane, loaded, Inputs(), bounds, log_directory, None, {})
+    adoption = Installation(cluster, loaded, Inputs(), bounds, log_directory, None, {})
     return adoption.run(warm_up=warm_up, on_event=on_event, adopt=True)
 
 
 class Installation:
-    """One installation on one plane, step by step."""
+    """One installation on one cluster, step by step."""
 
     def __init__(
         self,
-        plane: PodPlane,
+        cluster: PodCluster,
         loaded: LoadedProfile,
         inputs: Inputs,
         bounds: Bounds,
@@ -97,7 +97,7 @@ class Installation:
         nodes: RealNodes | None,
         labels: dict[str, str],
     ) -> None:
-        self._plane = plane
+        self._cluster = cluster
         self._loaded = loaded
         self._profile = loaded.profile
         self._settings = loaded.profile.pods
@@ -107,7 +107,7 @@ class Installation:
         self._nodes = nodes
         self._labels = labels
         self._where = loaded.shown
-        self._api = Api.from_kubeconfig(plane.kubeconfig)
+        self._api = Api.from_kubeconfig(cluster.kubeconfig)
         self._began = time.monotonic()
         self._seconds: dict[str, float] = {}
         self._facts: dict[str, Any] = {}
@@ -131,7 +131,7 @@ class Installation:
             if adaptation is not None:
                 # Some bring their kinds themselves when they start.
                 live.trust_kinds(self._api, adaptation)
-                self._plane.kinds_changed()
+                self._cluster.kinds_changed()
             running.served = probes.check_versions(self._api, self._profile, where=self._where)
             self._reached("kinds served")
             probes.wait_for_webhooks(
@@ -157,7 +157,7 @@ class Installation:
         shipped = read(
             self._loaded,
             self._inputs,
-            kubeconfig=self._plane.kubeconfig,
+            kubeconfig=self._cluster.kubeconfig,
             scratch=self._logs,
             kube_version=version,
         )
@@ -231,7 +231,7 @@ class Installation:
             if settings.dockerfile
             else None,
             build=not self._inputs.image,
-            load=self._plane.load_image,
+            load=self._cluster.load_image,
         )
 
     def _prepare(self, shipped: Shipped, secret: list[dict[str, Any]]) -> None:
@@ -240,7 +240,7 @@ class Installation:
         metadata: dict[str, Any] = {"name": name, "labels": self._labels}
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
         found = live.settled_namespace(self._api, name, within=bounds.install)
-        if not self._plane.throw_away:
+        if not self._cluster.throw_away:
             footprint = Footprint(self._api, namespace=name)
             footprint.plan([namespace, *secret, *shipped.everything], refuse=True)
             self._undo = live.undo(footprint, shipped.helm, bounds)
@@ -295,7 +295,7 @@ class Installation:
             self._api,
             target,
             loaded=self._loaded,
-            kubeconfig=self._plane.kubeconfig,
+            kubeconfig=self._cluster.kubeconfig,
             log=self._logs / f"operator-{self._loaded.name}.log",
             user=user,
             facts=facts,

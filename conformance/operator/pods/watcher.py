@@ -64,7 +64,7 @@ class Watcher:
 
     def _run(self) -> None:
         while True:
-            # An API server that does not answer for a moment shows nothing: look again.
+            # An API server that does not answer for an instant shows nothing: look again.
             with contextlib.suppress(InfraError):
                 self._look()
             if self._closing.wait(LOOK_SECONDS):

@@ -1,0 +1,66 @@
+"""Finding the operator's own objects by what they belong to; their names are never assumed."""
+
+from __future__ import annotations
+
+from conformance.history.records import Fresh
+from conformance.judge.state.view import is_workload
+from conformance.model.errors import InfraError
+from conformance.model.graph import COMPONENT_KIND
+from conformance.model.kinds import PLATFORM_KINDS
+from conformance.model.ownership import attribute, owner_chain
+from conformance.model.profile import Profile
+from conformance.model.state import Obj, State
+
+
+def component_of(state: State, graph: str, service: str, profile: Profile) -> Obj:
+    """The component (DCD) of a graph's service. Raises InfraError if there is none."""
+    for component in state.of_kind(COMPONENT_KIND):
+        found = attribute(state, component, profile)
+        if found.graph == graph and found.service.lower() == service.lower():
+            return component
+    raise InfraError(
+        f"graph {graph} has no component for service {service}; the profile's `labels.service` may "
+        "not be the label that the operator sets"
+    )
+
+
+def child_of(state: State, graph: str, kind: str, service: str, profile: Profile) -> Obj:
+    """The operator's own object of that kind for a graph's service: one below the component or the
+    graph, not what an LWS makes below it (its headless Service). Raises InfraError if there is none."""
+    found = _child(state, graph, kind, service, profile)
+    if found is None:
+        raise InfraError(f"graph {graph} has no {kind} for service {service}")
+    return found
+
+
+def _child(state: State, graph: str, kind: str, service: str, profile: Profile) -> Obj | None:
+    for obj in state.of_kind(kind):
+        found = attribute(state, obj, profile)
+        above = owner_chain(state, obj)
+        own = (
+            found.graph == graph
+            and found.by == "owner"
+            and not any(is_workload(owner) or owner.kind in PLATFORM_KINDS for owner in above)
+        )
+        if own and found.service.lower() == service.lower():
+            return obj
+    return None
+
+
+def has_child(fresh: Fresh, kind: str, service: str, profile: Profile) -> bool:
+    """Whether a fresh deploy has such an object. Raises InfraError if it has none and never settled."""
+    state = State(Obj(raw) for raw in fresh.objects)
+    found = _child(state, fresh.graph.name, kind, service, profile) is not None
+    if not found and fresh.problem:
+        raise InfraError(fresh.problem)
+    return found
+
+
+def fresh_child_of(fresh: Fresh, kind: str, service: str, profile: Profile) -> Obj:
+    """The same of a fresh deploy. Raises InfraError if it has none."""
+    state = State(Obj(raw) for raw in fresh.objects)
+    try:
+        return child_of(state, fresh.graph.name, kind, service, profile)
+    except InfraError as error:
+        problem = f": {fresh.problem}" if fresh.problem else ""
+        raise InfraError(f"in a fresh deploy, {error}{problem}") from error

@@ -1,0 +1,1 @@
+"""Judging: pure functions from a recorded history to findings and a verdict."""

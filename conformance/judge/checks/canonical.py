@@ -1,0 +1,184 @@
+"""Two states made comparable: one graph's objects without what may differ, and a path-wise diff."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.judge.checks.masks import LEFT_OUT, MASKS, NAME_ENDS, TEXTS, WITH_STATUS
+from conformance.model.kinds import ownerless
+from conformance.model.ownership import attribute
+from conformance.model.profile import Profile
+from conformance.model.state import Obj, State
+
+_Key = tuple[str, str]
+# List items are compared by what names them, not by their place.
+_ITEM_NAMES = ("name", "type", "mountPath", "containerPort", "port", "key")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canonical:
+    """The objects of one graph: (kind, name without its masked end) → the flattened objects of that
+    name, each path → value; and the real names for sentences."""
+
+    objects: Mapping[_Key, list[dict[str, Any]]]
+    names: Mapping[_Key, list[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unlike:
+    """One object in which two states differ. `fields` maps a path to (left, right); None: absent.
+    `left` and `right` name the objects on each side; with different counts some are missing."""
+
+    kind: str
+    name: str
+    left: list[str]
+    right: list[str]
+    fields: Mapping[str, tuple[Any, Any]]
+
+
+def canonical(
+    state: State, *, graph: str, namespace: str, profile: Profile, component: bool = False
+) -> Canonical:
+    """The objects of a graph (or bare component) in a state, without what may differ."""
+    ours = [
+        obj
+        for obj in state
+        if obj.namespace == namespace
+        and _belongs(state, obj, graph, profile, component=component)
+        and not left_out(obj, state, profile)
+    ]
+    texts = _texts(ours, namespace)
+    objects: dict[_Key, list[dict[str, Any]]] = defaultdict(list)
+    names: dict[_Key, list[str]] = defaultdict(list)
+    for obj in ours:
+        key = (obj.kind, _say(stem(obj), texts))
+        objects[key].append(_flat(obj, texts, profile))
+        names[key].append(obj.name)
+    return Canonical(objects=objects, names=names)
+
+
+def _belongs(state: State, obj: Obj, graph: str, profile: Profile, *, component: bool) -> bool:
+    place = attribute(state, obj, profile)
+    if component:
+        return place.component == graph and not place.graph
+    return place.graph == graph
+
+
+def left_out(obj: Obj, state: State, profile: Profile) -> bool:
+    """True for objects of a class that equivalence does not compare, and for retained objects."""
+    if any(row.kind == obj.kind and row.when(obj, state) for row in LEFT_OUT):
+        return True
+    if ownerless(obj.kind, obj.name):
+        return True
+    return any(
+        retained.kind == obj.kind and fnmatch.fnmatchcase(obj.name, retained.name)
+        for retained in profile.retained
+    )
+
+
+def stem(obj: Obj) -> str:
+    """The object's name without an end that may differ."""
+    for row in NAME_ENDS:
+        if row.kind in ("*", obj.kind):
+            cut = row.end.sub("", obj.name)
+            if cut != obj.name:
+                return cut
+    return obj.name
+
+
+def _texts(objects: Iterable[Obj], namespace: str) -> list[tuple[re.Pattern[str], str]]:
+    """What stands for what in every text: names without their ends, longest first, then the
+    namespace."""
+    pairs = {obj.name: stem(obj) for obj in objects if stem(obj) != obj.name}
+    found = [
+        (re.compile(rf"(?<![0-9a-z]){re.escape(name)}(?![0-9a-z])"), pairs[name])
+        for name in sorted(pairs, key=len, reverse=True)
+    ]
+    found.append((re.compile(rf"(?<![0-9a-z]){re.escape(namespace)}(?![0-9a-z])"), "<namespace>"))
+    return found + [(pattern, stand_in) for pattern, stand_in, _ in TEXTS]
+
+
+def _say(text: str, texts: Iterable[tuple[re.Pattern[str], str]]) -> str:
+    for pattern, stand_in in texts:
+        text = pattern.sub(stand_in, text)
+    return text
+
+
+def _flat(obj: Obj, texts: list[tuple[re.Pattern[str], str]], profile: Profile) -> dict[str, Any]:
+    masks = [
+        mask.path
+        for mask in (*MASKS, *profile.masks)
+        if mask.kind in ("*", obj.kind)
+    ]  # fmt: skip
+    raw = dict(obj.raw)
+    if obj.kind not in WITH_STATUS:
+        raw.pop("status", None)
+    flat: dict[str, Any] = {}
+    for path, value in _walk(raw, ""):
+        if any(fnmatch.fnmatchcase(path, m) or path.startswith(f"{m}.") for m in masks):
+            continue
+        if path == "metadata.name":
+            value = stem(obj)
+        flat[_say(path, texts)] = _say(value, texts) if isinstance(value, str) else value
+    return flat
+
+
+def _walk(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Leaves with their paths. Empty maps and lists say nothing; the API leaves them out, too."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _walk(inner, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, (list, tuple)):
+        for name, inner in _items(value):
+            yield from _walk(inner, f"{path}.{name}")
+    elif value is not None:
+        yield path, value
+
+
+def _items(values: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    items = list(values)
+    for key in _ITEM_NAMES:
+        names = [str(i.get(key)) if isinstance(i, Mapping) and key in i else "" for i in items]
+        if all(names) and len(set(names)) == len(names):
+            yield from zip(names, items, strict=True)
+            return
+    yield from ((str(place), item) for place, item in enumerate(items))
+
+
+def differences(left: Canonical, right: Canonical) -> list[Unlike]:
+    """Objects that only one side has, or that differ in a field that is not masked."""
+    found = []
+    for key in sorted(left.objects.keys() | right.objects.keys()):
+        ours, theirs = left.objects.get(key, []), right.objects.get(key, [])
+        fields: dict[str, tuple[Any, Any]] = {}
+        if len(ours) == len(theirs):
+            for one, other in zip(_ordered(ours), _ordered(theirs), strict=True):
+                fields |= _diff(one, other)
+        if fields or len(ours) != len(theirs):
+            found.append(
+                Unlike(
+                    kind=key[0],
+                    name=key[1],
+                    left=left.names.get(key, []),
+                    right=right.names.get(key, []),
+                    fields=fields,
+                )
+            )
+    return found
+
+
+def _ordered(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(objects, key=lambda flat: repr(sorted(flat.items(), key=lambda i: i[0])))
+
+
+def _diff(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    return {
+        path: (left.get(path), right.get(path))
+        for path in sorted(left.keys() | right.keys())
+        if left.get(path) != right.get(path)
+    }

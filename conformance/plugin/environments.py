@@ -1,0 +1,294 @@
+"""Control planes with an operator and a recorder: opened by their owner, seen by all workers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from conformance.cluster.embedded import EmbeddedCluster
+from conformance.cluster.kind import KindCluster
+from conformance.cluster.kubeconfig import KubeconfigCluster
+from conformance.cluster.provider import choose
+from conformance.driver import graphs
+from conformance.driver.namespaces import namespace_name, open_namespace
+from conformance.driver.requests import path_of, send
+from conformance.driver.session import OperatorControl, Session
+from conformance.history.records import OperatorEvent, OperatorEventKind, to_json
+from conformance.judge.state.base import Sight, Wanted
+from conformance.judge.state.managers import operators_managers
+from conformance.judge.state.match import mismatches
+from conformance.kube import Api
+from conformance.model.errors import InfraError
+from conformance.model.graph import GRAPH_KIND
+from conformance.model.kinds import UNRECORDED, Actor
+from conformance.model.labels import of_run
+from conformance.model.manifest import manifest
+from conformance.model.profile import Feature, Profile
+from conformance.operator.install import install
+from conformance.operator.installed import InstalledOperator
+from conformance.operator.pods import RealNodes, adopt_in_pods, attach, install_in_pods
+from conformance.operator.profiles import LoadedProfile
+from conformance.operator.running import RunningOperator
+from conformance.plugin.leftovers import judge_run
+from conformance.plugin.run_options import RunOptions
+from conformance.record.process import RecorderProcess
+from conformance.record.tail import Tail
+
+OPERATOR_EVENTS = "_operator.jsonl"
+# An operator that panics on one case must not take the others with it; one that dies at every start
+# must not be started for ever.
+_RESTARTS = 20
+
+
+class TestEnvironment:
+    """One control plane, one recorder, one operator. `open()` and `close()`; the opener owns it."""
+
+    def __init__(
+        self,
+        *,
+        loaded: LoadedProfile,
+        options: RunOptions,
+        name: str,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`say` tells a line to the person who runs the suite."""
+        self._say = say
+        self._loaded = loaded
+        self._options = options
+        self.name = name
+        self.directory = options.results / "live" / name
+        self._cluster: EmbeddedCluster | KindCluster | KubeconfigCluster | None = None
+        self._recorder: RecorderProcess | None = None
+        self._operator: InstalledOperator | None = None
+        self._managers: set[str] = set()
+        self._opened_at = 0.0
+        self._lock = threading.Lock()
+        self._exited = threading.Event()
+        self._closing = threading.Event()
+
+    @property
+    def session(self) -> Session:
+        """What a case in this very process gets: it may stop the operator."""
+        return self._session(control=self._operator)
+
+    def _session(self, *, control: OperatorControl | None) -> Session:
+        if self._cluster is None or self._operator is None:
+            raise InfraError(f"the control plane {self.name} is not open")
+        return Session(
+            profile=_as_seen(self._loaded.profile, self._operator.users[0]),
+            bounds=self._options.bounds,
+            kubeconfig=self._cluster.kubeconfig,
+            recording=self.directory,
+            results=self._options.results,
+            operator_events=self.directory / OPERATOR_EVENTS,
+            operator_log=self._operator.log_path,
+            versions=self._cluster.versions,
+            users={
+                **self._cluster.users,
+                **dict.fromkeys((*self._operator.users, *self._managers), Actor.OPERATOR),
+            },
+            control=control,
+            audited=self._cluster.audit_log is not None,
+            delete_namespaces=not self._cluster.throw_away,
+            run=self._cluster.run,
+        )
+
+    def open(self) -> None:
+        """Start everything and warm the operator up. Raises InfraError or UsageError with nothing
+        left running."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        try:
+            self._cluster = choose(
+                self._options.cluster,
+                logs=self._options.results / "logs" / self.name,
+                profile=self._loaded.profile,
+                tell=self._say,
+            )
+            for line in self._cluster.plan():
+                self._say(line)
+            wanted = self._loaded.profile
+            if isinstance(self._cluster, KubeconfigCluster) and wanted.supports(Feature.MULTINODE):
+                self._cluster.require_lws(f"the operator {self._loaded.name}")
+            self._cluster.start()
+            self._recorder = RecorderProcess.start(
+                kubeconfig=self._cluster.kubeconfig, directory=self.directory,
+                audit_log=self._cluster.audit_log, users=self._cluster.users,
+            )  # fmt: skip
+            self._recorder.wait_ready()
+            self._operator = self._install(self._cluster)
+            self._opened_at = time.time()
+        except BaseException as error:
+            if isinstance(error, InfraError):
+                self.keep_evidence()
+            self.close()
+            raise
+
+    def failure(self) -> str | None:
+        """One sentence if a part of the control plane was seen to have died, else None."""
+        return self._cluster.failure() if self._cluster is not None else None
+
+    @property
+    def judges_end(self) -> bool:
+        """True if the end of a run is judged here. Elsewhere the operator works for others, too, and
+        what it makes for them is theirs."""
+        return self._operator is not None and self._cluster is not None and self._cluster.throw_away
+
+    def judge_end(self) -> None:
+        """Judge, while everything still runs, whether all that stood at rest still does, and what the
+        operator leaves once every graph is deleted."""
+        if self.judges_end:
+            judge_run(self._session(control=None), started_at=self._opened_at)
+
+    def keep_evidence(self) -> None:
+        """What goes with a cluster and may explain a failure, into its logs: of a kind cluster all that
+        kind can export. Best effort: the failure itself is on record already."""
+        if isinstance(self._cluster, KindCluster):
+            with contextlib.suppress(InfraError, OSError):
+                self._cluster.export_logs(self._options.results / "logs" / self.name)
+
+    def close(self) -> None:
+        """End the operator, the recorder and the control plane."""
+        self._closing.set()
+        operator, self._operator = self._operator, None
+        recorder, self._recorder = self._recorder, None
+        cluster, self._cluster = self._cluster, None
+        # Last in, first out, and each even if an earlier one fails.
+        with contextlib.ExitStack() as ending:
+            if cluster is not None:
+                ending.callback(cluster.stop)
+            if recorder is not None:
+                ending.callback(recorder.stop)
+            if operator is not None:
+                ending.callback(operator.close)
+            if cluster is not None and operator is not None:
+                ending.callback(cluster.clear)
+
+    def describe(self) -> dict[str, Any]:
+        """Plain data from which a worker makes its Session."""
+        session = self._session(control=None)
+        return {
+            "kubeconfig": str(session.kubeconfig),
+            "recording": str(session.recording),
+            "operator_log": str(session.operator_log),
+            "versions": dict(session.versions),
+            "users": dict(session.users),
+            "identity_user": session.profile.identity_user,
+            "audited": session.audited,
+            "delete_namespaces": session.delete_namespaces,
+            "run": session.run,
+            "control": self._operator.control if self._operator is not None else None,
+        }
+
+    # Parts.
+
+    def _install(
+        self, cluster: EmbeddedCluster | KindCluster | KubeconfigCluster
+    ) -> InstalledOperator:
+        request, options = self._options.cluster, self._options
+        if isinstance(cluster, EmbeddedCluster):
+            running = install(
+                cluster, self._loaded, inputs=options.inputs, bounds=options.bounds,
+                warm_up=lambda _: self._warm_up(), on_event=self._on_event,
+            )  # fmt: skip
+            threading.Thread(target=self._watch_process, args=(running,), daemon=True).start()
+            return running
+        logs = options.results / "logs" / self.name
+        if request.installed_already:
+            return adopt_in_pods(
+                cluster, self._loaded, bounds=options.bounds, log_directory=logs,
+                warm_up=lambda _: self._warm_up(), on_event=self._on_event,
+            )  # fmt: skip
+        return install_in_pods(
+            cluster, self._loaded, inputs=options.inputs, bounds=options.bounds, log_directory=logs,
+            warm_up=lambda _: self._warm_up(), on_event=self._on_event,
+            nodes=RealNodes() if isinstance(cluster, KindCluster) or cluster.real_nodes else None,
+            labels=of_run(cluster.run),
+        )  # fmt: skip
+
+    def _warm_up(self) -> None:
+        """Let the operator bring a throw-away graph up once: /readyz was seen to say ok up to 8 s
+        before the first reconcile. One that never does is left to the cases to judge."""
+        assert self._cluster is not None
+        assert self._recorder is not None
+        profile, bounds = self._loaded.profile, self._options.bounds
+        graph = graphs.agg().replace(name="warm-up", annotations=dict(profile.graph_annotations))
+        version = profile.versions[0]
+        with Api.from_kubeconfig(self._cluster.kubeconfig) as api:
+            # A kind that is recorded late starts with a gap mark, which no case must see.
+            kinds = (kind for kind in api.discover() if kind.kind not in UNRECORDED)
+            self._recorder.wait_recording(kinds)
+            namespace = namespace_name(f"warm-up-{self.name}")
+            tail = Tail(self.directory, namespace)
+            open_namespace(api, namespace, bounds=bounds, run=self._cluster.run)
+            body = manifest(graph, version=version, namespace=namespace)
+            send(api, "POST", path_of(GRAPH_KIND, version, namespace), body=body)
+            wanted = Wanted(namespace=namespace, graphs=(graph,), components=(), profile=profile)
+            end = time.monotonic() + bounds.warm_up
+            while time.monotonic() < end:
+                tail.poll()
+                if not mismatches(Sight(state=tail.state(), wanted=wanted)):
+                    break
+                time.sleep(bounds.poll)
+            if self._cluster.audit_log is None:
+                made = tail.state()
+                self._managers = operators_managers(made, known=self._cluster.users)
+            api.request("DELETE", path_of(GRAPH_KIND, version, namespace, graph.name))
+            if not self._cluster.throw_away:
+                api.request("DELETE", f"/api/v1/namespaces/{namespace}")
+
+    def _watch_process(self, operator: RunningOperator) -> None:
+        """Start the operator again after an exit that nobody asked for: the event is on record, and
+        the other cases need an operator."""
+        for _ in range(_RESTARTS):
+            while not self._exited.wait(0.2):
+                if self._closing.is_set():
+                    return
+            self._exited.clear()
+            if operator.alive():
+                continue
+            with contextlib.suppress(InfraError):  # not ready again: its exit is on record, too
+                operator.start()
+
+    def _on_event(self, event: OperatorEvent) -> None:
+        with self._lock, (self.directory / OPERATOR_EVENTS).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(to_json(event)) + "\n")
+        if event.kind is OperatorEventKind.EXITED:
+            self._exited.set()
+
+
+def _as_seen(profile: Profile, user: str) -> Profile:
+    """The profile with the user name that the operator really has: in pods its ServiceAccount's."""
+    return profile.model_copy(update={"identity_user": user})
+
+
+def session_from(
+    description: dict[str, Any],
+    *,
+    loaded: LoadedProfile,
+    options: RunOptions,
+    disruptive: bool = False,
+) -> Session:
+    """A worker's Session on a cluster that another process owns. `disruptive`: with the power to stop
+    the operator, where that can be had from outside."""
+    control = description["control"] if disruptive else None
+    kubeconfig = Path(description["kubeconfig"])
+    return Session(
+        profile=_as_seen(loaded.profile, description["identity_user"]),
+        bounds=options.bounds,
+        kubeconfig=kubeconfig,
+        recording=Path(description["recording"]),
+        results=options.results,
+        operator_events=Path(description["recording"]) / OPERATOR_EVENTS,
+        operator_log=Path(description["operator_log"]),
+        versions=description["versions"],
+        users=description["users"],
+        control=attach(control, kubeconfig) if control else None,
+        audited=description["audited"],
+        delete_namespaces=description["delete_namespaces"],
+        run=description["run"],
+    )

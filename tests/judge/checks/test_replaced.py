@@ -1,0 +1,100 @@
+"""A change of the number of pods replaces none that it need not."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from conformance.history.history import History
+from conformance.judge.checks.availability import check
+from conformance.model.graph import Graph
+from conformance.model.profile import LwsLayout, Profile
+from conformance.model.transition import scale
+from conformance.model.verdict import Verdict
+from tests.builders import OPERATOR, PLATFORM, HistoryBuilder, Raw, a_graph, a_profile, settled
+from tests.judge.checks.reading import gating, only
+
+
+def scaled(
+    before: Graph, after: Graph, *, kind: str = "", writer: str = OPERATOR, part: str = "template",
+    again: bool = False, profile: Profile | None = None,
+) -> History:  # fmt: skip
+    """The worker is scaled. `kind`: the workload of that kind gets a note where `part` says. `again`:
+    every old pod of the worker is made again, the new ones first."""
+    h = HistoryBuilder(profile)
+    h.deployed(before)
+    old = [r for r in h.objects.values() if _pod(r)]
+    h.step(scale("Worker", to=after.service("Worker").groups), before)
+    h.wait(0.3)
+    target = copy.deepcopy(settled(after, profile, generation=2))
+    for raw in target:
+        if kind and raw["kind"] == kind and "worker" in raw["metadata"]["name"]:
+            _note(raw, part)
+            if raw["metadata"]["uid"] in h.objects:
+                h.update(raw, by=writer)
+        elif again and _pod(raw) and raw["metadata"]["uid"] in h.objects:
+            raw["metadata"] |= {"uid": f"{raw['metadata']['uid']}+", "name": _next(raw)}
+    if again:
+        h.become([*target, *old])
+    h.become(target)
+    h.checkpoint(after)
+    return h.history()
+
+
+def _pod(raw: Raw) -> bool:
+    return raw["kind"] == "Pod" and "worker" in raw["metadata"]["name"]
+
+
+def _next(raw: Raw) -> str:
+    return f"{raw['metadata']['name']}n"
+
+
+def _note(raw: Raw, part: str) -> None:
+    if part == "template" and raw["kind"] == "LeaderWorkerSet":
+        template = raw["spec"]["leaderWorkerTemplate"]["workerTemplate"]
+    else:
+        template = raw["spec"]["template"] if part == "template" else raw
+    template["metadata"]["annotations"] = {"note": "new"}
+
+
+ONE, THREE = a_graph(replicas=1), a_graph(replicas=3)
+GROUP, GROUPS = a_graph(node_count=2, replicas=1), a_graph(node_count=2, replicas=2)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind"),
+    [(ONE, THREE, "Deployment"), (THREE, ONE, "Deployment"), (GROUP, GROUPS, "LeaderWorkerSet")],
+    ids=["up", "down", "groups"],
+)
+def test_a_scale_that_rolls_every_pod_violates(before: Graph, after: Graph, kind: str) -> None:
+    finding = only(check(scaled(before, after, kind=kind, again=True)), Verdict.VIOLATES)
+    assert "changes nothing but their number" in finding.message
+    assert f"the operator wrote {kind} " in finding.message
+
+
+def test_a_roll_that_somebody_else_set_off_proves_nothing() -> None:
+    history = scaled(ONE, THREE, kind="Deployment", again=True, writer="somebody")
+    assert only(check(history), Verdict.UNKNOWN)
+
+
+def test_pods_that_go_without_a_new_template_prove_nothing() -> None:
+    assert gating(check(scaled(ONE, THREE, again=True))) == []
+    assert gating(check(scaled(ONE, THREE, kind="Deployment", part="own", again=True))) == []
+
+
+@pytest.mark.parametrize("layout", list(LwsLayout))
+@pytest.mark.parametrize(
+    ("before", "after"), [(GROUPS, GROUP), (GROUP, GROUPS), (ONE, THREE), (THREE, ONE)]
+)
+def test_a_plain_scale_conforms(before: Graph, after: Graph, layout: LwsLayout) -> None:
+    assert gating(check(scaled(before, after, profile=a_profile(layout=layout)))) == []
+
+
+def test_a_new_template_that_costs_no_pod_is_no_finding() -> None:
+    assert gating(check(scaled(ONE, THREE, kind="Deployment"))) == []
+
+
+def test_the_platform_may_write_below_the_workload() -> None:
+    history = scaled(ONE, THREE, kind="ReplicaSet", writer=PLATFORM, again=True)
+    assert gating(check(history)) == []

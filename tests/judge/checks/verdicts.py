@@ -1,0 +1,16 @@
+"""The verdict on a history that is made by hand."""
+
+from __future__ import annotations
+
+from conformance.history.records import OperatorEventKind
+from conformance.judge.checks.judge import judge
+from conformance.model.verdict import Verdict
+from tests.builders import HistoryBuilder
+
+
+def verdict(h: HistoryBuilder) -> Verdict:
+    """Of all checkers together; what gates is printed, for a test that fails."""
+    h.operator(OperatorEventKind.READY)
+    found = judge(h.history())
+    print([f"{f.checker} {f.verdict}: {f.message}" for f in found.findings if f.gates])
+    return found.verdict
