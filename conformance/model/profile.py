@@ -28,7 +28,7 @@ from conformance.model.features import Feature, Without
 from conformance.model.fields import Strict, Url
 from conformance.model.graph import ApiVersion
 from conformance.model.installs import ClusterInstall, ProcessInstall
-from conformance.model.kinds import POD_GROUP
+from conformance.model.kinds import DEPLOYMENT, POD_GROUP
 
 __all__ = [
     "ClusterInstall",
@@ -50,6 +50,7 @@ __all__ = [
     "Rollout",
     "ServiceClass",
     "ServiceRule",
+    "SingleNode",
     "StatusNames",
     "Without",
 ]
@@ -93,6 +94,12 @@ class Identity(Strict):
     organization: str = ""
     url: Url = ""
     version: str = ""
+
+
+class SingleNode(Strict):
+    """What a single-node service becomes."""
+
+    kind: str = DEPLOYMENT
 
 
 class Multinode(Strict):
@@ -171,6 +178,7 @@ class Profile(Strict):
     """Names that `fault_argument` understands, for operators that can be broken on purpose."""
     identity_user: Annotated[str, AfterValidator(_own_user)] = "dgd-operator"
     """User name under which the operator writes, as in the audit log."""
+    single_node: SingleNode = SingleNode()
     multinode: Multinode = Multinode()
     promises: Promises = Promises()
     overlap: Overlap = Overlap()
