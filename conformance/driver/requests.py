@@ -10,13 +10,9 @@ from typing import Any
 from conformance.kube import FIELD_MANAGER, Answer, Api
 from conformance.model.doors import Door, Method, request_for
 from conformance.model.errors import InfraError
-from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP, ApiVersion, Graph
+from conformance.model.graph import GRAPH_KIND, GROUP, PLURALS, ApiVersion, Graph
 from conformance.model.transition import Transition
 
-PLURALS = {
-    GRAPH_KIND: "dynamographdeployments",
-    COMPONENT_KIND: "dynamocomponentdeployments",
-}
 # A replace built on a read that the operator overtook is answered 409; clients read again.
 _CONFLICT_TRIES = 5
 

@@ -14,13 +14,9 @@ import yaml
 from conformance.evidence.timeline import unsent
 from conformance.history.history import History
 from conformance.history.records import Foreign, Step
-from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP, ApiVersion
+from conformance.model.graph import GROUP, PLURALS, ApiVersion
 from conformance.model.manifest import manifest
 
-_RESOURCES = {
-    GRAPH_KIND: "dynamographdeployments",
-    COMPONENT_KIND: "dynamocomponentdeployments",
-}
 _PATCH_TYPES = {
     "application/merge-patch+json": "merge",
     "application/json-patch+json": "json",
@@ -97,7 +93,7 @@ def _step(history: History, step: Step) -> Iterator[str]:
 
 def _resource(history: History, step: Step) -> str:
     """`dynamographdeployments.v1alpha1.nvidia.com`: kubectl then uses that very API version."""
-    plural = _RESOURCES.get(step.target_kind)
+    plural = PLURALS.get(step.target_kind)
     if plural is None:
         return shlex.quote(step.target_kind.lower())
     return f"{plural}.{_version(history, step)}.{GROUP}"

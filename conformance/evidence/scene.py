@@ -7,18 +7,15 @@ from dataclasses import dataclass
 
 from conformance.history.history import History
 from conformance.history.records import Checkpoint, Step
-from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
+from conformance.model.graph import short_kind
 from conformance.model.kinds import LWS
 from conformance.model.state import Obj, State
 from conformance.model.verdict import Finding
 
-SHORT_KINDS = {GRAPH_KIND: "DGD", COMPONENT_KIND: "DCD", LWS: "LWS"}
-"""The names by which operator authors call them; every other kind is written out."""
-
 
 def noun(obj: Obj) -> str:
     """`LWS vllm-agg-worker-0`: how an object is called in a line of evidence."""
-    return f"{SHORT_KINDS.get(obj.kind, obj.kind)} {obj.name}"
+    return f"{'LWS' if obj.kind == LWS else short_kind(obj.kind)} {obj.name}"
 
 
 def offset(seconds: float) -> str:

@@ -11,6 +11,7 @@ from conformance.evidence.scene import Scene, namespaces, noun, offset
 from conformance.history.history import History
 from conformance.history.records import CheckpointEnd, Event, EventType, OperatorEventKind, Step
 from conformance.judge.state.writes import log_of
+from conformance.model.graph import short_kind
 from conformance.model.kinds import Actor
 from conformance.model.state import Obj
 from conformance.model.transition import ChangeKind
@@ -56,8 +57,7 @@ def render(history: History, scene: Scene, *, limit: int | None = None) -> str:
 
 def describe_step(step: Step) -> str:
     """`DGD vllm-agg: add-multinode-2 through merge-patch-v1alpha1, answered 200`, and so on."""
-    short = {"DynamoGraphDeployment": "DGD", "DynamoComponentDeployment": "DCD"}
-    target = f"{short.get(step.target_kind, step.target_kind)} {step.target}"
+    target = f"{short_kind(step.target_kind)} {step.target}"
     if not step.code:
         return f"{step.name}: {unsent(step)}"
     text = f"{target}: {step.name} through {step.door}, answered {step.code}"

@@ -17,6 +17,17 @@ from typing import Any
 GROUP = "nvidia.com"
 GRAPH_KIND = "DynamoGraphDeployment"
 COMPONENT_KIND = "DynamoComponentDeployment"
+PLURALS = {
+    GRAPH_KIND: "dynamographdeployments",
+    COMPONENT_KIND: "dynamocomponentdeployments",
+}
+"""The names in paths and RBAC rules."""
+_SHORT = {GRAPH_KIND: "DGD", COMPONENT_KIND: "DCD"}
+
+
+def short_kind(kind: str) -> str:
+    """The kind as people write it: the CRDs' short names for graphs and components."""
+    return _SHORT.get(kind, kind)
 
 
 class ApiVersion(enum.StrEnum):

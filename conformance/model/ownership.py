@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
+from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, short_kind
 from conformance.model.profile import Profile
 from conformance.model.state import Obj, State
 
@@ -97,7 +97,5 @@ def describe_owner(state: State, obj: Obj) -> str:
     if reference is None:
         return "nobody"
     alive = state.get(str(reference.get("uid", ""))) is not None
-    short = {COMPONENT_KIND: "DCD", GRAPH_KIND: "DGD"}.get(
-        str(reference.get("kind")), str(reference.get("kind"))
-    )
-    return f"{short} {reference.get('name')}" + ("" if alive else " (which is gone)")
+    kind = short_kind(str(reference.get("kind")))
+    return f"{kind} {reference.get('name')}" + ("" if alive else " (which is gone)")

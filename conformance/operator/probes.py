@@ -17,6 +17,7 @@ from conformance.model.graph import (
     COMPONENT_KIND,
     GRAPH_KIND,
     GROUP,
+    PLURALS,
     ApiVersion,
     Graph,
     Role,
@@ -30,8 +31,8 @@ from conformance.operator import webhooks
 PROBE_IMAGE = "example.com/dgd-conformance/probe:1.0.0"
 """A semantic version as tag: some operators refuse anything else."""
 
-GRAPH_RESOURCE = "dynamographdeployments"
-COMPONENT_RESOURCE = "dynamocomponentdeployments"
+GRAPH_RESOURCE = PLURALS[GRAPH_KIND]
+COMPONENT_RESOURCE = PLURALS[COMPONENT_KIND]
 
 _DECLARED = (Feature.MULTINODE, Feature.COMPONENT, Feature.ADMISSION)
 """Features that must be declared where they are found, since cases go through them: the CRDs and the

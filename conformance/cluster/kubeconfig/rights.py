@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from conformance.kube import Api, raise_for
 from conformance.model.errors import UsageError
-from conformance.model.graph import GROUP
+from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP, PLURALS
 from conformance.model.kinds import LWS_GROUP, POD_GROUP, POD_GROUP_GROUP
 from conformance.model.profile import Feature, Gang, Profile
 
@@ -69,8 +69,8 @@ def needed(profile: Profile | None, *, install_operator: bool) -> list[Right]:
             verbs=("list",),
             why="whether the operator can refuse",
         ),
-        _changed("dynamographdeployments"),
-        *([_changed("dynamocomponentdeployments")] if components else []),
+        _changed(PLURALS[GRAPH_KIND]),
+        *([_changed(PLURALS[COMPONENT_KIND])] if components else []),
         _foreign("apps", "deployments"),
         _foreign("", "services"),
         *([_foreign(LWS_GROUP, "leaderworkersets")] if groups else []),
