@@ -56,9 +56,9 @@ def _recheck(arguments: argparse.Namespace) -> int:
 
 
 def _faults(_arguments: argparse.Namespace) -> int:
-    from conformance.report import faults
+    from conformance.operator import faults
 
-    print(faults.render(faults.load()))
+    print(faults.render(faults.of_reference()))
     return 0
 
 
@@ -71,6 +71,14 @@ def _schema(arguments: argparse.Namespace) -> int:
         return 0
     model = files.SCHEMAS[f"{arguments.document}.schema.json"]
     print(json.dumps(files.schema(model), indent=2))
+    return 0
+
+
+def _docs(arguments: argparse.Namespace) -> int:
+    from conformance.report import documents
+
+    for path in documents.write(arguments.write):
+        print(path)
     return 0
 
 
@@ -183,6 +191,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     schema.add_argument("--write", type=Path, metavar="DIR", help="write all of them into DIR")
     schema.set_defaults(run=_schema)
+
+    docs = commands.add_parser("docs", help="write the generated documentation")
+    docs.add_argument(
+        "--write", type=Path, metavar="DIR", required=True, help="the folder docs of a checkout"
+    )
+    docs.set_defaults(run=_docs)
 
     report = commands.add_parser("report", help="work with a ConformanceReport")
     actions = report.add_subparsers(metavar="ACTION", required=True, parser_class=_Parser)

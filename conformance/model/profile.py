@@ -176,6 +176,9 @@ class Profile(Strict):
     """As it ships, in pods (`--cluster=kind`, `--cluster=kubeconfig`)."""
     faults: list[str] = []
     """Names that `fault_argument` understands, for operators that can be broken on purpose."""
+    fault_table: str = ""
+    """A TOML file, relative to the profile, whose entries `[NAME.FAULT]` under this profile's name
+    are faults, too."""
     identity_user: Annotated[str, AfterValidator(_own_user)] = "dgd-operator"
     """User name under which the operator writes, as in the audit log."""
     single_node: SingleNode = SingleNode()

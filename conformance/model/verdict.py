@@ -30,7 +30,7 @@ def worst(verdicts: Iterable[Verdict], *, empty: Verdict = Verdict.UNKNOWN) -> V
 
 
 class Outcome(enum.StrEnum):
-    """How a step ended, as derived from the history (design: reconcile or refuse)."""
+    """How a step ended, as derived from the history."""
 
     RECONCILED = "reconciled"
     REFUSED = "refused"
@@ -43,22 +43,90 @@ class Outcome(enum.StrEnum):
 class CheckerName(enum.StrEnum):
     """Every checker by the name that profiles, reports and known failures use."""
 
-    COEXISTENCE = "coexistence"
-    ORPHANS = "orphans"
-    SIZE = "size"
-    SELECTORS = "selectors"
-    STATUS_TRUTH = "status-truth"
-    REFUSAL = "refusal"
-    FOREIGN = "foreign"
-    QUIESCENCE = "quiescence"
-    AVAILABILITY = "availability"
-    FIDELITY = "fidelity"
-    DELETION = "deletion"
-    EQUIVALENCE = "equivalence"
-    RESTART = "restart"
-    OPERATOR_HEALTH = "operator-health"
-    VALIDITY = "validity"
-    """Whether the history is good enough to prove anything at all."""
+    # The order is the one in which a person reads them. A refusal comes early: it says what is
+    # wrong better than all that may follow from it.
+
+    meaning: str
+    """What the checker proves, in one sentence."""
+
+    def __new__(cls, name: str, meaning: str) -> CheckerName:
+        """A member from its entry below; the value is the name alone."""
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.meaning = meaning
+        return member
+
+    COEXISTENCE = (
+        "coexistence",
+        "At rest, a service has workloads of one kind and one generation only.",
+    )
+    REFUSAL = (
+        "refusal",
+        "A rejected change moves nothing, and every method and API version gives the same answer.",
+    )
+    ORPHANS = (
+        "orphans",
+        "Every object that appeared in the case is owned by something that is still wanted.",
+    )
+    SIZE = (
+        "size",
+        "Replicas or groups, group size, pods and gang minimum are what the graph says.",
+    )
+    SELECTORS = (
+        "selectors",
+        "The Service of a component selects exactly its own ready pods.",
+    )
+    STATUS_TRUTH = (
+        "status-truth",
+        "Whatever the status says of the graph and its services was true when it was written.",
+    )
+    FOREIGN = (
+        "foreign",
+        "Objects of others, and of graphs that nobody changed, are left alone.",
+    )
+    DELETION = (
+        "deletion",
+        "Nothing of a deleted graph is left, or comes back, except retained objects.",
+    )
+    QUIESCENCE = (
+        "quiescence",
+        "The operator stops writing once there is nothing left to do.",
+    )
+    AVAILABILITY = (
+        "availability",
+        "No fewer pods are ready than the rollout strategy of the workload allows.",
+    )
+    FIDELITY = (
+        "fidelity",
+        "Everything that the user wrote for a service reaches its pods.",
+    )
+    EQUIVALENCE = (
+        "equivalence",
+        "A changed graph ends in the same state as a fresh deployment of the same graph.",
+    )
+    RESTART = (
+        "restart",
+        "A restart of the operator alone rewrites no child and ends in the same state.",
+    )
+    OPERATOR_HEALTH = (
+        "operator-health",
+        "The operator neither exits nor panics on its own.",
+    )
+    VALIDITY = (
+        "validity",
+        "The recorded history is complete enough to prove anything at all.",
+    )
+
+    @property
+    def module(self) -> str:
+        """Name of its module in `conformance.judge.checks`."""
+        return self.replace("-", "_")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, _schema: Any, _handler: Any) -> dict[str, Any]:
+        """Published schemas say what each name means."""
+        names = [{"const": name.value, "description": name.meaning} for name in cls]
+        return {"title": cls.__name__, "description": cls.__doc__, "oneOf": names}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -86,7 +86,7 @@ def _check_faults(
             f"--fault={faults[0]}: the operator {loaded.name} has no faults to switch on "
             "(its profile has no `fault_argument`)"
         )
-    known = loaded.profile.faults
+    known = loaded.faults
     for fault in faults:
         if known and fault not in known:
             close = difflib.get_close_matches(fault, known, n=1)

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from conformance import paths
 from conformance.model.errors import UsageError
 from conformance.model.profile import Profile
+from conformance.operator import faults
 from conformance.operator.complaints import complaint
 from conformance.operator.templates import fill
 
@@ -52,6 +53,8 @@ class LoadedProfile:
     """Name or path by which it was asked for."""
     sha256: str = ""
     """Digest of the file, in hex."""
+    faults: tuple[str, ...] = ()
+    """Names that `--fault` accepts: those of the profile, and those of its table."""
 
     @property
     def name(self) -> str:
@@ -78,8 +81,9 @@ def known() -> list[str]:
 def load(name_or_path: str | Path) -> LoadedProfile:
     """The profile of that name, or in that file or directory.
 
-    Raises UsageError, one sentence, for an unknown name, a missing file or bad YAML; a sentence and
-    a line for each bad field and each placeholder that no installation fills in.
+    Raises UsageError, one sentence, for an unknown name, a missing file, bad YAML or a bad table of
+    faults; a sentence and a line for each bad field and each placeholder that no installation fills
+    in.
     """
     path = _find(str(name_or_path))
     content = path.read_bytes()
@@ -91,8 +95,14 @@ def load(name_or_path: str | Path) -> LoadedProfile:
     ]
     if problems:
         raise UsageError("\n".join(problems))
-    digest = hashlib.sha256(content).hexdigest()
-    return LoadedProfile(profile=profile, path=path, given=str(name_or_path), sha256=digest)
+    table = faults.read(path.parent / profile.fault_table) if profile.fault_table else {}
+    return LoadedProfile(
+        profile=profile,
+        path=path,
+        given=str(name_or_path),
+        sha256=hashlib.sha256(content).hexdigest(),
+        faults=(*profile.faults, *table.get(profile.identity.name, {})),
+    )
 
 
 def parse(text: str, *, where: str) -> Profile:

@@ -27,8 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run until SIGTERM or SIGINT. Returns 0, or 2 for a mistake in the command line."""
     options = _parse(arguments)
     if options.list_faults:
-        for info in FAULTS.values():
-            print("\t".join((info.fault, info.checker, info.case, info.policy, info.sentence)))
+        for name, info in FAULTS.items():
+            print("\t".join((name, info.checker, info.case, info.profile, info.breaks)))
         return 0
     _set_up_logging()
     try:

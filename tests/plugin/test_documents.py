@@ -17,6 +17,7 @@ from conformance.model.profile import (
 )
 from conformance.model.verdict import CheckerName
 from conformance.operator.profiles import PLACEHOLDERS
+from conformance.report import documents
 from tests.plugin.support import ROOT
 
 GUIDE = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
@@ -28,13 +29,25 @@ def test_the_guide_tells_of_every_field_of_a_profile(model: type[BaseModel]) -> 
     assert set(model.model_fields) - CODE - {"identity", "kind", "install"} == set()
 
 
-def test_the_guide_tells_of_every_feature_promise_placeholder_and_checker() -> None:
+def test_the_guide_tells_of_every_feature_promise_and_placeholder() -> None:
     features = {str(f) for f in Feature if f not in (Feature.V1ALPHA1, Feature.V1BETA1)}
     assert features - CODE == set()
     assert {str(promise) for promise in Promise} - CODE == set()
     assert set(PLACEHOLDERS) - CODE == set()
-    rows = set(re.findall(r"^\| ([a-z-]+) \|", GUIDE, re.MULTILINE))
-    assert {str(name) for name in CheckerName if name is not CheckerName.VALIDITY} - rows == set()
+
+
+def test_the_table_of_checkers_is_made_from_their_entries() -> None:
+    page = ROOT / "docs" / "checkers.md"
+    assert page.read_text(encoding="utf-8") == documents.checkers(), (
+        "run: python -m conformance docs --write docs"
+    )
+    assert "](checkers.md)" in GUIDE
+
+
+@pytest.mark.parametrize("name", CheckerName)
+def test_a_checker_has_a_sentence_and_a_module(name: CheckerName) -> None:
+    assert re.fullmatch(r"[A-Z][^.]+\.", name.meaning)
+    assert (ROOT / "conformance" / "judge" / "checks" / f"{name.module}.py").is_file()
 
 
 def test_the_guide_gives_the_defaults_of_the_model() -> None:

@@ -17,7 +17,7 @@ from conformance.judge.checks.judge import Judgement
 from conformance.model.bounds import Bounds
 from conformance.model.errors import UsageError
 from conformance.model.verdict import Verdict
-from conformance.report import collect, faults, files, recheck
+from conformance.report import collect, files, recheck
 from conformance.report.build import RunFacts, case_result, history_file, report
 from tests.evidence import sample
 from tests.report.test_report_model import PROFILE
@@ -164,12 +164,13 @@ def test_faults_are_listed_with_checker_and_case(capsys: pytest.CaptureFixture[s
     assert all(len(row) == 3 for row in rows)
 
 
-def test_a_missing_table_of_faults_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"faults\.py is missing"):
-        faults.load(tmp_path / "faults.py")
-    (tmp_path / "faults.py").write_text("x = 1\n")
-    with pytest.raises(UsageError, match="holds no FAULTS"):
-        faults.load(tmp_path / "faults.py")
+def test_pages_and_schemas_of_the_documentation_are_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["docs", "--write", str(tmp_path / "docs")]) == 0
+    written = {path.name for path in (tmp_path / "docs").rglob("*.*")}
+    assert written == {"checkers.md", *files.SCHEMAS}
+    assert len(capsys.readouterr().out.splitlines()) == len(written)
 
 
 def test_the_command_starts_without_the_test_tools() -> None:
