@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable
@@ -13,14 +12,12 @@ from typing import Self
 import urllib3
 
 from conformance.history.records import OperatorEvent, OperatorEventKind
+from conformance.model.crash import CrashScanner
 from conformance.model.errors import InfraError
 from conformance.operator.cluster import Process
 
 STOP_SECONDS = 10.0
 """A program may need this long to end after SIGTERM; then it is killed."""
-
-CRASH = re.compile(r"^panic: |Observed a panic|^fatal error: |^Traceback \(most recent call last\)")
-"""Lines that Go's runtime, controller-runtime's recovery and Python write when code crashes."""
 
 _LOOK = 0.5
 """Seconds between two looks at the log for crashes that the program survives."""
@@ -54,6 +51,7 @@ class OperatorProcess:
         self._control = threading.RLock()
         self._planned: OperatorEventKind | None = None
         self._read = 0
+        self._crashes = CrashScanner()
         self._watcher: threading.Thread | None = None
         self._pool = urllib3.PoolManager(cert_reqs="CERT_NONE")
         self._started()
@@ -190,6 +188,9 @@ class OperatorProcess:
                 self._look_for_crashes()
         self._look_for_crashes()
         kind = self._planned or OperatorEventKind.EXITED
+        traceback = self._crashes.ended()
+        if traceback and kind is OperatorEventKind.EXITED:
+            self._add(OperatorEventKind.PANIC, traceback)
         ended = f"signal {-code}" if code < 0 else f"exit code {code}"
         last = self.tail(1).strip()
         told = kind is OperatorEventKind.EXITED and last
@@ -205,7 +206,7 @@ class OperatorProcess:
         whole = new[: new.rfind(b"\n") + 1]
         self._read += len(whole)
         for line in whole.decode("utf-8", "replace").splitlines():
-            if CRASH.search(line):
+            if self._crashes.read(line):
                 self._add(OperatorEventKind.PANIC, line.strip()[:300])
 
     def _add(self, kind: OperatorEventKind, text: str = "") -> None:

@@ -10,13 +10,10 @@ import time
 from pathlib import Path
 
 from conformance.history.records import OperatorEvent, OperatorEventKind, from_json
+from conformance.model.crash import is_crash
 from conformance.record.layout import LineReader
 from conformance.record.masking import mask_text
 
-# The Go runtime writes the first two at the start of a line; controller-runtime logs the third when
-# it recovers from a panic of a reconciler, which then goes on as if nothing had happened.
-_PANIC = re.compile(r"^(?:panic: |fatal error: |\[signal SIG)|Observed a panic")
-_TRACEBACK = "Traceback (most recent call last)"
 _STAMP = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?P<fraction>\.\d+)?(?P<zone>Z|[+-]\d\d:?\d\d)"
 )
@@ -29,27 +26,16 @@ class OperatorLog:
 
     def __init__(self, path: Path) -> None:
         self._reader = LineReader(path)
-        self._traceback: OperatorEvent | None = None
 
-    def read(self, *, exited: bool = False) -> list[OperatorEvent]:
-        """New lines, each LOG or PANIC. `exited`: the process has ended, so a Python traceback seen
-        last was one that nobody caught. Raises InfraError if the log cannot be read."""
+    def read(self) -> list[OperatorEvent]:
+        """New lines, each LOG, or PANIC if it shows a crash. Raises InfraError if the log cannot be
+        read."""
         now = time.time()
         events = []
         for line in self._reader.read():
             text = mask_text(line.decode("utf-8", "replace").rstrip())[:_LINE_LENGTH]
-            panic = _PANIC.search(text) is not None
-            kind = OperatorEventKind.PANIC if panic else OperatorEventKind.LOG
-            event = OperatorEvent(kind=kind, at=_time(text, now), text=text)
-            events.append(event)
-            if text.startswith(_TRACEBACK):
-                self._traceback = event
-            elif self._traceback is not None and _ends_traceback(text):
-                self._traceback = None
-        if exited and self._traceback is not None:
-            crash = self._traceback
-            self._traceback = None
-            events.append(OperatorEvent(kind=OperatorEventKind.PANIC, at=crash.at, text=crash.text))
+            kind = OperatorEventKind.PANIC if is_crash(text) else OperatorEventKind.LOG
+            events.append(OperatorEvent(kind=kind, at=_time(text, now), text=text))
         return events
 
     def close(self) -> None:
@@ -81,8 +67,3 @@ def _time(text: str, read_at: float) -> float:
     except ValueError:
         return read_at
     return min(read_at, at if match["fraction"] else at + 1.0)
-
-
-def _ends_traceback(text: str) -> bool:
-    """A line with its own time stamp: the program lives on after the traceback."""
-    return _STAMP.match(text) is not None or text.startswith("{")

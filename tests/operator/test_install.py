@@ -262,6 +262,38 @@ def test_crashes_and_exits_are_events(run: Run) -> None:
     assert running.events == told
 
 
+TRACEBACK = 'Traceback (most recent call last):\n  File "x.py", line 1\nKeyError: 1\n'
+
+
+@pytest.mark.parametrize(
+    ("after", "panics"), [("2026-11-30T06:45:12.5Z INFO reconciled\n", []), ("", [TRACEBACK[:34]])]
+)
+def test_a_traceback_is_a_crash_only_if_the_operator_ended_with_it(
+    run: Run, after: str, panics: list[str]
+) -> None:
+    exited = threading.Event()
+
+    def on_event(event: OperatorEvent) -> None:
+        if event.kind is OperatorEventKind.EXITED:
+            exited.set()
+
+    running = run(on_event=on_event)
+    with running.log_path.open("a", encoding="utf-8") as log:
+        log.write(TRACEBACK + after)
+    running._process.kill()  # not through the operator: nobody planned it
+    assert exited.wait(5)
+    told = [event.text for event in running.events if event.kind is OperatorEventKind.PANIC]
+    assert told == panics
+
+
+def test_a_traceback_before_a_planned_end_is_no_crash(run: Run) -> None:
+    running = run()
+    with running.log_path.open("a", encoding="utf-8") as log:
+        log.write(TRACEBACK)
+    running.kill()
+    assert not [event for event in running.events if event.kind is OperatorEventKind.PANIC]
+
+
 def test_planned_ends_are_no_exits_and_the_operator_starts_again(run: Run) -> None:
     running = run()
     running.kill()

@@ -50,23 +50,6 @@ def test_a_line_that_only_speaks_of_panics_is_none(path: Path) -> None:
     assert {event.kind for event in OperatorLog(path).read()} == {LOG}
 
 
-TRACEBACK = 'Traceback (most recent call last):\n  File "x.py", line 1\nKeyError: 1\n'
-
-
-def test_a_traceback_is_a_panic_only_if_the_process_died_of_it(path: Path) -> None:
-    log = OperatorLog(path)
-    add(path, TRACEBACK)
-    assert {event.kind for event in log.read()} == {LOG}
-    crash = log.read(exited=True)
-    assert [(e.kind, e.text) for e in crash] == [(PANIC, "Traceback (most recent call last):")]
-    assert log.read(exited=True) == []
-
-
-def test_a_traceback_after_which_the_program_went_on_is_none(path: Path) -> None:
-    add(path, TRACEBACK + "2026-11-30T06:45:12.5Z INFO reconciled\n")
-    assert {event.kind for event in OperatorLog(path).read(exited=True)} == {LOG}
-
-
 def test_a_line_has_its_own_time_but_none_in_the_future(path: Path) -> None:
     add(
         path,

@@ -6,18 +6,16 @@ sign that the operator was started there is nothing to judge.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from conformance.history.history import History
 from conformance.history.records import OperatorEvent, OperatorEventKind
 from conformance.judge.checks.base import CheckResult
 from conformance.judge.checks.words import seconds
+from conformance.model.crash import is_crash
 from conformance.model.verdict import CheckerName, Finding, Verdict
 
 _NAME = CheckerName.OPERATOR_HEALTH
-# What the Go runtime and controller-runtime print; the latter recovers, so the process may live on.
-_CRASH = re.compile(r"^panic: |^fatal error: |Observed a panic|\[signal SIGSEGV")
 _SIGNS = {OperatorEventKind.STARTED, OperatorEventKind.READY}
 _ENDED = {OperatorEventKind.STOPPED, OperatorEventKind.KILLED, OperatorEventKind.EXITED}
 
@@ -75,7 +73,7 @@ def _crashes(history: History) -> Iterator[Finding]:
 
 
 def _crashed(event: OperatorEvent) -> bool:
-    return event.kind is OperatorEventKind.LOG and _CRASH.search(event.text) is not None
+    return event.kind is OperatorEventKind.LOG and is_crash(event.text)
 
 
 def _restarts(history: History) -> Iterator[Finding]:

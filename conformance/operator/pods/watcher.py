@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from conformance.history.records import OperatorEvent, OperatorEventKind
+from conformance.model.crash import CrashScanner
 from conformance.model.errors import InfraError
 from conformance.operator.pods.deployed import Deployed
 from conformance.operator.pods.logs import PodLogs
 from conformance.operator.pods.observer import Observer
-from conformance.operator.process import CRASH
 
 LOOK_SECONDS = 0.25
 """Between two looks at the pods: what an event's time may be late by."""
@@ -31,6 +31,7 @@ class Watcher:
         on_event: Callable[[OperatorEvent], None] | None,
     ) -> None:
         self._deployed = deployed
+        self._crashes = CrashScanner()
         self._observer = Observer(deployed.target.container)
         self._on_event = on_event
         self._events: list[OperatorEvent] = []
@@ -80,12 +81,17 @@ class Watcher:
             deployment, pods, at=time.time(), last_line=self.logs.last_line()
         )
         for event in found:
+            if event.kind is OperatorEventKind.EXITED and (line := self._crashes.ended()):
+                self._panicked(line)
             self._add(event)
 
     def _line(self, line: str) -> None:
-        if CRASH.search(line):
-            text = line.strip()[:300]
-            self._add(OperatorEvent(kind=OperatorEventKind.PANIC, at=time.time(), text=text))
+        if self._crashes.read(line):
+            self._panicked(line)
+
+    def _panicked(self, line: str) -> None:
+        text = line.strip()[:300]
+        self._add(OperatorEvent(kind=OperatorEventKind.PANIC, at=time.time(), text=text))
 
     def _add(self, event: OperatorEvent) -> None:
         with self._recording:

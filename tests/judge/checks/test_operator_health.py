@@ -57,6 +57,26 @@ def test_a_panic_violates_however_it_was_noticed(kind: OperatorEventKind, text: 
     assert text in only(check(h.history()), Verdict.VIOLATES).message
 
 
+@pytest.mark.parametrize(
+    ("lines", "crashes"),
+    [
+        (["Traceback (most recent call last):", "KeyError: 1", "2026-11-30T06:45:12Z INFO on"], 0),
+        (["Traceback (most recent call last):", "KeyError: 1"], 0),
+        (["2026-11-30T06:45:12Z INFO the graph's [signal SIGSEGV was read"], 0),
+        (["[signal SIGSEGV: segmentation violation code=0x1]"], 1),
+        (["fatal error: all goroutines are asleep - deadlock!"], 1),
+    ],
+)
+def test_a_traceback_that_was_survived_is_no_crash_and_a_signal_is(
+    lines: list[str], crashes: int
+) -> None:
+    h = started()
+    for line in lines:
+        h.operator(K.LOG, line)
+    h.checkpoint(AFTER)
+    assert len(gating(check(h.history()))) == crashes
+
+
 def test_a_restart_by_the_suite_is_fine() -> None:
     h = started()
     h.operator(K.KILLED)
