@@ -21,6 +21,7 @@ from conformance.cluster.components import Layout, Ports
 from conformance.cluster.handle import ClusterHandle
 from conformance.cluster.identities import IDENTITIES, KWOK, LWS, SUITE
 from conformance.cluster.isolation import with_private_files
+from conformance.cluster.nodes import RealNodes
 from conformance.cluster.pins import PINS, Program
 from conformance.cluster.ports import LOOPBACK, free_ports
 from conformance.cluster.programs import Programs
@@ -101,6 +102,21 @@ class EmbeddedCluster:
         return True
 
     @property
+    def operator_installed(self) -> bool:
+        """False: nobody else was in it."""
+        return False
+
+    @property
+    def process_host(self) -> Self:
+        """Itself: nothing runs containers here."""
+        return self
+
+    @property
+    def real_nodes(self) -> RealNodes | None:
+        """None: all nodes are simulated."""
+        return None
+
+    @property
     def logs(self) -> Mapping[str, Path]:
         """Log file of each process, by name; `spawn` adds to it."""
         return dict(self._started.logs)
@@ -136,6 +152,16 @@ class EmbeddedCluster:
 
     def clear(self) -> None:
         """Nothing: everything goes with it."""
+
+    def load_image(self, image: str) -> None:
+        """Raises UsageError: no node runs containers."""
+        raise UsageError(
+            f"the image {image} cannot be used on the embedded control plane, which runs no "
+            "containers: name another cluster with --cluster"
+        )
+
+    def export_evidence(self, directory: Path) -> None:
+        """Nothing: all logs are in the directory that was given for them."""
 
     def describe(self) -> dict[str, Any]:
         """Plain data from which another process attaches: see `ClusterHandle.from_json`."""

@@ -1,11 +1,14 @@
-"""What a run needs of a cluster, whichever kind that is: `Cluster`."""
+"""What a run needs of its cluster: `Cluster`. Its answers say how cases, operators and judgements
+differ from one kind of cluster to another; nobody above this package asks for a class."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, Self
 
+from conformance.cluster.nodes import RealNodes
+from conformance.cluster.supervise import Process
 from conformance.model.kinds import Actor
 
 
@@ -19,7 +22,8 @@ class Cluster(Protocol):
 
     @property
     def audit_log(self) -> Path | None:
-        """JSON lines, one for each write that was answered; None where nobody can read them."""
+        """JSON lines, one for each write that was answered; None where nobody can read them, so that
+        authors are known from managedFields only."""
 
     @property
     def versions(self) -> Mapping[str, str]:
@@ -27,7 +31,8 @@ class Cluster(Protocol):
 
     @property
     def users(self) -> Mapping[str, Actor]:
-        """User name in the audit log → layer, of the suite and the platform's parts."""
+        """User name in the audit log → actor, of the suite and the platform's parts. Without an audit
+        log: field manager → actor."""
 
     @property
     def run(self) -> str:
@@ -35,18 +40,44 @@ class Cluster(Protocol):
 
     @property
     def throw_away(self) -> bool:
-        """True if all that is in it goes with it, so that nothing needs to be deleted."""
+        """True if all that is in it goes with it. Then nothing needs to be deleted, and what is left
+        when the run ends was left by the operator alone, so the end of the run can be judged."""
+
+    @property
+    def operator_installed(self) -> bool:
+        """True if others installed the operator, and the suite only looks for it."""
+
+    @property
+    def process_host(self) -> ProcessHost | None:
+        """What runs the operator as a process beside the control plane; None: it runs in pods."""
+
+    @property
+    def real_nodes(self) -> RealNodes | None:
+        """How pods find the nodes that run containers among simulated ones; None: all nodes do, or
+        none does."""
 
     def failure(self) -> str | None:
         """One sentence if a part of it was seen to have died, else None."""
 
-    def start(self) -> Self:
-        """Open it; returns once it can be worked with. Raises UsageError for what the user can mend,
-        InfraError otherwise; nothing is left behind then."""
-
     def plan(self) -> list[str]:
         """What will be made in it, a line each, for a person who may want to stop it; empty where
         that touches nobody. Raises UsageError if it may not be used; nothing is written."""
+
+    def start(self) -> Self:
+        """Open it; returns once it can be worked with. Raises UsageError for what the user can mend
+        (such as LeaderWorkerSet missing for a multinode operator), InfraError otherwise; nothing is
+        left behind then."""
+
+    def load_image(self, image: str) -> None:
+        """Make an image of the local container engine known to all nodes. Raises UsageError where
+        that cannot be done: the user must push it to a registry then."""
+
+    def kinds_changed(self) -> None:
+        """Call after new CRDs are established: kube-controller-manager's garbage collector looks for
+        new kinds only every 30 s."""
+
+    def export_evidence(self, directory: Path) -> None:
+        """Write what goes with the cluster and may explain a failure. Raises InfraError, OSError."""
 
     def clear(self) -> None:
         """Remove what cases left, where it does not go with the cluster: while the operator still runs,
@@ -56,13 +87,42 @@ class Cluster(Protocol):
         """Close it and leave nothing behind. May be called again, and before `start`."""
 
 
-class PodCluster(Cluster, Protocol):
-    """A cluster with nodes that run the operator's pods."""
+class ProcessHost(Cluster, Protocol):
+    """A cluster beside whose control plane an operator runs as a process of this machine."""
 
-    def load_image(self, image: str) -> None:
-        """Make an image of the local container engine known to all nodes. Raises UsageError where
-        that cannot be done: the user must push it to a registry then."""
+    @property
+    def directory(self) -> Path:
+        """Private to the cluster, gone after it."""
 
-    def kinds_changed(self) -> None:
-        """To be called once new kinds are served: kube-controller-manager's garbage collector looks
-        for new kinds only every 30 s."""
+    @property
+    def etcd_url(self) -> str:
+        """An etcd that operators may use, too; plain HTTP."""
+
+    @property
+    def ca_bundle(self) -> str:
+        """Base64 of the CA that signs `serving_certificate`, for `caBundle` of webhooks."""
+
+    def kubeconfig_for(self, identity: str, groups: Sequence[str] = ()) -> Path:
+        """A kubeconfig whose writes carry this user name in the audit log."""
+
+    def bind_cluster_admin(self, user: str) -> None:
+        """Let a user do everything."""
+
+    def serving_certificate(self, names: Sequence[str], directory: Path) -> Path:
+        """Write tls.crt, tls.key and ca.crt for these DNS names and addresses into the directory."""
+
+    def spawn(
+        self,
+        name: str,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        files: Mapping[str, bytes] | None = None,
+    ) -> Process:
+        """Start a program that ends with the cluster. `env` None: this process' environment. `files`
+        (absolute path → content) are seen by it alone. Raises InfraError if it cannot be executed,
+        UsageError for bad `files`."""
+
+
+PodCluster = Cluster

@@ -12,6 +12,7 @@ from conformance.cluster.embedded import EmbeddedCluster
 from conformance.cluster.kind import KindCluster, KindOptions
 from conformance.cluster.kubeconfig import KubeconfigCluster, KubeconfigOptions
 from conformance.cluster.programs import Programs, ensure
+from conformance.cluster.protocol import Cluster
 from conformance.model.installs import Placement
 from conformance.model.profile import Profile
 
@@ -36,7 +37,7 @@ class ClusterRequest:
     kind_options: KindOptions | None = None
     kind_cluster: Any = None
     """pytest-kind's class KindCluster, handed in: the suite does not import it."""
-    own_options: KubeconfigOptions | None = None
+    kubeconfig_options: KubeconfigOptions | None = None
 
     @property
     def placement(self) -> Placement:
@@ -51,7 +52,7 @@ class ClusterRequest:
     @property
     def installed_already(self) -> bool:
         """True if the operator is there, and the suite only looks for it."""
-        return self.own_options is not None and not self.own_options.install_operator
+        return self.kubeconfig_options is not None and not self.kubeconfig_options.install_operator
 
 
 def choose(
@@ -62,7 +63,7 @@ def choose(
     programs: Programs | None = None,
     profile: Profile | None = None,
     tell: Callable[[str], None] = lambda _: None,
-) -> EmbeddedCluster | KindCluster | KubeconfigCluster:
+) -> Cluster:
     """A cluster of that kind, not yet started. `logs`: a directory for its logs and audit log.
     `programs` of an embedded one; None: prepared here, which on a fresh machine takes minutes.
     `profile`: of the operator, for the rights that its cases need. `tell` hears what could not be
@@ -74,6 +75,6 @@ def choose(
             nodes=nodes,
             logs=logs,
         )
-    if request.own_options is not None:
-        return KubeconfigCluster(request.own_options, profile=profile, tell=tell)
+    if request.kubeconfig_options is not None:
+        return KubeconfigCluster(request.kubeconfig_options, profile=profile, tell=tell)
     return EmbeddedCluster(programs=programs or ensure(), nodes=nodes, logs=logs)

@@ -1,4 +1,4 @@
-"""Labels by which the suite knows its own objects in a cluster that others use, and its note there."""
+"""Names under the suite's own domain: labels, annotations and the taint that it puts on objects."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ RUN = "conformance.dgd.dev/run"
 
 DISPOSABLE = "conformance.dgd.dev/disposable"
 """`true` on namespace kube-system or default: the owner of the cluster lets the suite use it."""
+
+REAL_NODE = "conformance.dgd.dev/real-node"
+"""Of a node that runs containers among simulated ones: a label (`true`) and the key of its taint."""
 
 ENDED = "conformance.dgd.dev/operator-ended"
 """Annotation of an operator's Deployment: how the suite last ended it, when (seconds since 1970), and

@@ -10,9 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from conformance.cluster.embedded import EmbeddedCluster
-from conformance.cluster.kind import KindCluster
-from conformance.cluster.kubeconfig import KubeconfigCluster
+from conformance.cluster.protocol import Cluster
 from conformance.cluster.provider import choose
 from conformance.driver import graphs
 from conformance.driver.namespaces import namespace_name, open_namespace
@@ -28,10 +26,10 @@ from conformance.model.graph import GRAPH_KIND
 from conformance.model.kinds import UNRECORDED, Actor
 from conformance.model.labels import of_run
 from conformance.model.manifest import manifest
-from conformance.model.profile import Feature, Profile
+from conformance.model.profile import Profile
 from conformance.operator.install import install
 from conformance.operator.installed import InstalledOperator
-from conformance.operator.pods import RealNodes, adopt_in_pods, attach, install_in_pods
+from conformance.operator.pods import adopt_in_pods, attach, install_in_pods
 from conformance.operator.profiles import LoadedProfile
 from conformance.operator.running import RunningOperator
 from conformance.plugin.leftovers import judge_run
@@ -62,7 +60,7 @@ class TestEnvironment:
         self._options = options
         self.name = name
         self.directory = options.results / "live" / name
-        self._cluster: EmbeddedCluster | KindCluster | KubeconfigCluster | None = None
+        self._cluster: Cluster | None = None
         self._recorder: RecorderProcess | None = None
         self._operator: InstalledOperator | None = None
         self._managers: set[str] = set()
@@ -105,15 +103,12 @@ class TestEnvironment:
         try:
             self._cluster = choose(
                 self._options.cluster,
-                logs=self._options.results / "logs" / self.name,
+                logs=self._logs,
                 profile=self._loaded.profile,
                 tell=self._say,
             )
             for line in self._cluster.plan():
                 self._say(line)
-            wanted = self._loaded.profile
-            if isinstance(self._cluster, KubeconfigCluster) and wanted.supports(Feature.MULTINODE):
-                self._cluster.require_lws(f"the operator {self._loaded.name}")
             self._cluster.start()
             self._recorder = RecorderProcess.start(
                 kubeconfig=self._cluster.kubeconfig, directory=self.directory,
@@ -145,11 +140,11 @@ class TestEnvironment:
             judge_run(self._session(control=None), started_at=self._opened_at)
 
     def keep_evidence(self) -> None:
-        """What goes with a cluster and may explain a failure, into its logs: of a kind cluster all that
-        kind can export. Best effort: the failure itself is on record already."""
-        if isinstance(self._cluster, KindCluster):
+        """Export what goes with a cluster and may explain a failure, next to its logs. Best effort: the
+        failure itself is on record already."""
+        if self._cluster is not None:
             with contextlib.suppress(InfraError, OSError):
-                self._cluster.export_logs(self._options.results / "logs" / self.name)
+                self._cluster.export_evidence(self._logs)
 
     def close(self) -> None:
         """End the operator, the recorder and the control plane."""
@@ -186,28 +181,28 @@ class TestEnvironment:
 
     # Parts.
 
-    def _install(
-        self, cluster: EmbeddedCluster | KindCluster | KubeconfigCluster
-    ) -> InstalledOperator:
-        request, options = self._options.cluster, self._options
-        if isinstance(cluster, EmbeddedCluster):
+    @property
+    def _logs(self) -> Path:
+        return self._options.results / "logs" / self.name
+
+    def _install(self, cluster: Cluster) -> InstalledOperator:
+        options, host = self._options, cluster.process_host
+        if host is not None:
             running = install(
-                cluster, self._loaded, inputs=options.inputs, bounds=options.bounds,
+                host, self._loaded, inputs=options.inputs, bounds=options.bounds,
                 warm_up=lambda _: self._warm_up(), on_event=self._on_event,
             )  # fmt: skip
             threading.Thread(target=self._watch_process, args=(running,), daemon=True).start()
             return running
-        logs = options.results / "logs" / self.name
-        if request.installed_already:
+        if cluster.operator_installed:
             return adopt_in_pods(
-                cluster, self._loaded, bounds=options.bounds, log_directory=logs,
+                cluster, self._loaded, bounds=options.bounds, log_directory=self._logs,
                 warm_up=lambda _: self._warm_up(), on_event=self._on_event,
             )  # fmt: skip
         return install_in_pods(
-            cluster, self._loaded, inputs=options.inputs, bounds=options.bounds, log_directory=logs,
-            warm_up=lambda _: self._warm_up(), on_event=self._on_event,
-            nodes=RealNodes() if isinstance(cluster, KindCluster) or cluster.real_nodes else None,
-            labels=of_run(cluster.run),
+            cluster, self._loaded, inputs=options.inputs, bounds=options.bounds,
+            log_directory=self._logs, warm_up=lambda _: self._warm_up(), on_event=self._on_event,
+            nodes=cluster.real_nodes, labels=of_run(cluster.run),
         )  # fmt: skip
 
     def _warm_up(self) -> None:

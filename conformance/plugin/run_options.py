@@ -127,7 +127,7 @@ def _request(config: pytest.Config, kind: ClusterKind) -> ClusterRequest:
     if kind is ClusterKind.KUBECONFIG:
         return ClusterRequest(
             kind=kind,
-            own_options=KubeconfigOptions(
+            kubeconfig_options=KubeconfigOptions(
                 kubeconfig=_path(get("kubeconfig", None)),
                 context=get("dgd_context"),
                 i_own=get("dgd_own"),

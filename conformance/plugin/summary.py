@@ -73,8 +73,8 @@ def _cluster(run: RunOptions) -> str:
     request = run.cluster
     if request.kind_options is not None:
         return f"kind ({request.kind_options.node_image})"
-    if request.own_options is not None:
-        return f"kubeconfig (context {request.own_options.context or 'not named'})"
+    if request.kubeconfig_options is not None:
+        return f"kubeconfig (context {request.kubeconfig_options.context or 'not named'})"
     versions = ", ".join(f"{program} {pin.version}" for program, pin in PINS.items())
     return f"embedded ({versions})"
 

@@ -119,9 +119,11 @@ def test_gpus_are_counted(api: Api) -> None:
 
 
 def test_annotations_hold_fail_and_delay_a_pod(api: Api) -> None:
-    create(api, f"{DEFAULT}/pods", pod("held", annotations={"dgd-conformance/hold": "true"}))
-    create(api, f"{DEFAULT}/pods", pod("failing", annotations={"dgd-conformance/fail": "true"}))
-    create(api, f"{DEFAULT}/pods", pod("late", annotations={"dgd-conformance/ready-after": "3s"}))
+    create(api, f"{DEFAULT}/pods", pod("held", annotations={"conformance.dgd.dev/hold": "true"}))
+    create(api, f"{DEFAULT}/pods", pod("failing", annotations={"conformance.dgd.dev/fail": "true"}))
+    create(
+        api, f"{DEFAULT}/pods", pod("late", annotations={"conformance.dgd.dev/ready-after": "3s"})
+    )
     create(api, f"{DEFAULT}/pods", pod("plain"))
     eventually(lambda: all_ready(api, "app=plain", 1))
     eventually(lambda: pods(api, "app=failing")[0]["status"]["phase"] == "Failed")
@@ -135,7 +137,7 @@ def test_annotations_hold_fail_and_delay_a_pod(api: Api) -> None:
 
 
 def hold(api: Api, name: str, value: str | None) -> None:
-    patch = {"metadata": {"annotations": {"dgd-conformance/hold": value}}}
+    patch = {"metadata": {"annotations": {"conformance.dgd.dev/hold": value}}}
     answer = api.request("PATCH", f"{DEFAULT}/pods/{name}", patch, "application/merge-patch+json")
     assert answer.ok
 

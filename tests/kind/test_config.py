@@ -15,8 +15,9 @@ from conformance.cluster.kind.config import (
     mirror_file,
     scheduler_configuration,
 )
-from conformance.cluster.kind.nodes import NODE_SELECTOR, REAL_NODE, TOLERATION, on_real_node
 from conformance.cluster.kind.options import KindOptions
+from conformance.cluster.nodes import NODE_SELECTOR, TOLERATION, on_real_node
+from conformance.model.labels import REAL_NODE
 
 VERSIONS = ("v1beta3", "v1beta4")
 

@@ -16,7 +16,7 @@ from conformance.cluster import components
 from conformance.cluster._progress import Progress
 from conformance.cluster.components import Layout
 from conformance.cluster.kind import images, lws, platform
-from conformance.cluster.kind.nodes import NODE_SELECTOR, TOLERATION
+from conformance.cluster.nodes import NODE_SELECTOR, TOLERATION
 from conformance.cluster.pins import PINS, Program
 from conformance.model.errors import InfraError
 from tests.kind.fakes import Machine
@@ -181,7 +181,7 @@ def test_api_server_and_controller_agree_on_certificates() -> None:
 def test_a_new_certificate_makes_a_new_pod() -> None:
     revisions = {
         prepared("Deployment")["spec"]["template"]["metadata"]["annotations"][
-            "dgd-conformance/certificate"
+            "conformance.dgd.dev/certificate"
         ]
         for _ in range(2)
     }

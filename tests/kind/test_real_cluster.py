@@ -20,9 +20,9 @@ from conformance.cluster.kind import lws, platform
 from conformance.cluster.kind.cluster import KindClusterClass
 from conformance.cluster.kind.docker import Docker
 from conformance.cluster.kind.kind_cluster import KindCluster
-from conformance.cluster.kind.nodes import TAINT, on_real_node
 from conformance.cluster.kind.options import KindOptions, find_tools
 from conformance.cluster.kind.places import root
+from conformance.cluster.nodes import TAINT, on_real_node
 from conformance.kube import Api, apply_manifests
 from conformance.model.errors import UsageError
 from conformance.model.kinds import Actor
@@ -243,7 +243,7 @@ def test_an_image_that_docker_lacks_is_told(cluster: KindCluster) -> None:
 
 
 def test_logs_of_everything_can_be_exported(cluster: KindCluster, tmp_path: Path) -> None:
-    cluster.export_logs(tmp_path)
+    cluster.export_evidence(tmp_path)
     assert (tmp_path / "audit.jsonl").stat().st_size > 0
     assert "Creating cluster" in (tmp_path / "kind.log").read_text(encoding="utf-8")
     assert (tmp_path / "lws-manager.log").stat().st_size > 0

@@ -6,9 +6,9 @@ from typing import Any, cast
 import pytest
 
 from conformance.cluster.kind import settled
-from conformance.cluster.kind.nodes import REAL_NODE
 from conformance.kube import Answer, Api
 from conformance.model.errors import InfraError
+from conformance.model.labels import REAL_NODE
 
 PATH = "/apis/apps/v1/namespaces/a/deployments/b"
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from conformance.cluster.embedded import EmbeddedCluster
-from conformance.cluster.kind.nodes import REAL_NODE
 from conformance.cluster.kubeconfig import KubeconfigCluster, cleanup, cli, ended
+from conformance.cluster.nodes import RealNodes
 from conformance.kube import Api, apply_manifests, raise_for
 from conformance.model.errors import UsageError
-from conformance.model.labels import ENDED, of_run
+from conformance.model.labels import ENDED, REAL_NODE, of_run
 from conformance.operator import profiles
 from tests.kubeconfig.users import arguments
 
@@ -120,7 +120,7 @@ def test_an_operator_that_a_killed_run_left_is_not_taken_over(
         assert cleanup.remove(admin, cleanup.find(admin, run="killed")).stuck == []
     own = KubeconfigCluster(options(powerful, i_own=True, install_operator=True), profile=reference)
     own.check()
-    assert own.real_nodes is False
+    assert own.real_nodes is None
     own.stop()
 
 
@@ -133,7 +133,7 @@ def test_a_kind_cluster_of_the_suites_own_that_was_kept_is_known_by_its_nodes(
     try:
         own = KubeconfigCluster(options(powerful, i_own=True))
         own.check()
-        assert own.real_nodes is True
+        assert own.real_nodes == RealNodes()
         own.stop()
     finally:
         admin.delete(admin.resource_for("Node"), "real")

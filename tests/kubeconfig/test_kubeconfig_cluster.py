@@ -23,14 +23,16 @@ from conformance.cluster.kubeconfig import (
     kubeconfig_cluster,
     life,
     rights,
+    sight,
 )
-from conformance.cluster.protocol import PodCluster
+from conformance.cluster.protocol import Cluster
 from conformance.driver.namespaces import open_namespace
 from conformance.kube import Api, Resource, apply_manifests, raise_for
 from conformance.model.bounds import Bounds
-from conformance.model.errors import UsageError
+from conformance.model.errors import InfraError, UsageError
 from conformance.model.kinds import LWS, LWS_GROUP
 from conformance.model.labels import OWNED, of_run
+from conformance.operator import profiles
 from conformance.record import RecorderProcess, Tail, verify
 from tests.cluster.clusters import eventually
 from tests.kubeconfig.crds import crd, graph
@@ -68,14 +70,29 @@ def spaces(admin: Api, run: str) -> list[str]:
 
 
 def test_it_is_what_a_run_needs_of_a_cluster_with_pods(running: KubeconfigCluster) -> None:
-    cluster: PodCluster = running
+    cluster: Cluster = running
     assert cluster.throw_away is False
     assert cluster.audit_log is None
     assert cluster.failure() is None
     assert cluster.versions["kube-apiserver"].startswith("v1.")
     assert "lws" in cluster.versions
-    assert running.serves(LWS, LWS_GROUP)
-    running.require_lws("the operator x")
+    assert cluster.operator_installed
+    assert cluster.process_host is None
+    assert cluster.real_nodes is None
+
+
+def test_a_multinode_operator_needs_leader_worker_sets(
+    powerful: Raw, options: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reference = profiles.load("reference").profile
+    with KubeconfigCluster(options(powerful, i_own=True), profile=reference) as own:
+        assert own.failure() is None
+    monkeypatch.setattr(sight, "serves", lambda _, kind, group: kind != LWS)
+    own = KubeconfigCluster(options(powerful, i_own=True), profile=reference)
+    with pytest.raises(UsageError, match=r"need LeaderWorkerSet, and context prod serves no"):
+        own.start()
+    with pytest.raises(InfraError, match="is closed"):
+        own.kubeconfig  # noqa: B018 - nothing is left behind
 
 
 def test_the_plan_names_what_is_made_and_nothing_is_written_before_the_start(

@@ -21,9 +21,9 @@ from conformance.cluster.kind import access, images, lws, platform, settled
 from conformance.cluster.kind.cluster import Kind
 from conformance.cluster.kind.config import cluster_config, mirror_file, scheduler_configuration
 from conformance.cluster.kind.docker import Docker
-from conformance.cluster.kind.nodes import on_real_node
 from conformance.cluster.kind.options import KindOptions
 from conformance.cluster.kind.places import Place
+from conformance.cluster.nodes import on_real_node
 from conformance.cluster.pins import PINS, Program
 from conformance.cluster.supervise import wait_until
 from conformance.kube import Api, PatchType, apply_manifests, raise_for

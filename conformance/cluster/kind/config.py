@@ -14,8 +14,9 @@ import yaml
 from conformance.cluster import components
 from conformance.cluster.components import Layout, Ports
 from conformance.cluster.kind.keeper import AUDIT
-from conformance.cluster.kind.nodes import REAL_NODE, TAINT
 from conformance.cluster.kind.options import KindOptions
+from conformance.cluster.nodes import TAINT
+from conformance.model.labels import REAL_NODE
 
 SETTINGS = "/etc/dgd-conformance"
 """In the node: the audit policy and the scheduler's configuration."""

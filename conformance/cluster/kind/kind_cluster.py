@@ -20,6 +20,7 @@ from conformance.cluster.kind.docker import Docker
 from conformance.cluster.kind.keeper import remove_containers
 from conformance.cluster.kind.options import KEPT_NAME, KindOptions, find_tools
 from conformance.cluster.kind.places import Claim, Place, check_ours, own_name, root, sweep
+from conformance.cluster.nodes import RealNodes
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.kinds import Actor
 
@@ -116,6 +117,21 @@ class KindCluster:
         return not self._options.keep
 
     @property
+    def operator_installed(self) -> bool:
+        """False: the suite installs it."""
+        return False
+
+    @property
+    def process_host(self) -> None:
+        """None: the operator runs in pods."""
+        return
+
+    @property
+    def real_nodes(self) -> RealNodes:
+        """One node is real."""
+        return RealNodes()
+
+    @property
     def start_times(self) -> Mapping[str, float]:
         """Seconds from the start to each milestone, in order."""
         return dict(self._started.times)
@@ -175,7 +191,7 @@ class KindCluster:
         to 3 s. Its garbage collector looks for new kinds only every 30 s."""
         self._started.restart_controller_manager()
 
-    def export_logs(self, directory: Path) -> None:
+    def export_evidence(self, directory: Path) -> None:
         """Everything that explains a failure: journals, logs of pods, descriptions of the node, and
         the audit log. Raises InfraError."""
         if self._kind is None:
@@ -207,7 +223,7 @@ class KindCluster:
         except BaseException as error:
             if self._logs is not None and isinstance(error, Exception) and self._boot is not None:
                 with contextlib.suppress(Exception):  # the first error is the one to tell
-                    self.export_logs(self._logs)
+                    self.export_evidence(self._logs)
             self.stop()
             raise
         return self

@@ -22,8 +22,8 @@ from conformance.cluster._progress import Progress
 from conformance.cluster._sources import cache_root, home
 from conformance.cluster.certificates import Authority
 from conformance.cluster.components import Layout, Ports
-from conformance.cluster.kind.nodes import on_real_node
 from conformance.cluster.kind.pins import LWS_MANIFESTS, LWS_RELEASES, LWS_RELEASES_VARIABLE
+from conformance.cluster.nodes import on_real_node
 from conformance.cluster.pins import LWS_MODULE, PINS, Program
 from conformance.model.errors import InfraError
 
@@ -96,7 +96,7 @@ def _adapt(deployment: dict[str, Any], *, image: str, revision: str) -> None:
     spec["replicas"] = 1
     template = spec["template"]
     # A pod that runs already would see the new certificate a minute later.
-    template["metadata"].setdefault("annotations", {})["dgd-conformance/certificate"] = revision
+    template["metadata"].setdefault("annotations", {})["conformance.dgd.dev/certificate"] = revision
     pod = on_real_node(template["spec"])
     container = pod["containers"][0]
     container |= {"image": image, "imagePullPolicy": "IfNotPresent"}

@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.cluster import components
 from conformance.cluster.components import Layout
-from conformance.cluster.kind.nodes import FAKE_NODES, on_real_node
+from conformance.cluster.nodes import FAKE_NODES, on_real_node
 
 NAMESPACE = "kube-system"
 KWOK = "kwok-controller"

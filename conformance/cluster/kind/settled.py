@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from conformance.cluster.kind.docker import Docker
-from conformance.cluster.kind.nodes import REAL_NODE
 from conformance.kube import Answer, Api
 from conformance.model.errors import InfraError
+from conformance.model.labels import REAL_NODE
 
 DEFAULT_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"

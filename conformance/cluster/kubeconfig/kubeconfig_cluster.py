@@ -24,12 +24,13 @@ from conformance.cluster.kubeconfig.contexts import Context
 from conformance.cluster.kubeconfig.life import Life, anchor
 from conformance.cluster.kubeconfig.options import CONTEXT_OPTION, KubeconfigOptions
 from conformance.cluster.kubeconfig.rights import Right
+from conformance.cluster.nodes import RealNodes
 from conformance.cluster.supervise import Supervisor
 from conformance.kube import FIELD_MANAGER, Api, Resource
 from conformance.model import labels
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.kinds import LWS, LWS_GROUP, Actor
-from conformance.model.profile import Profile
+from conformance.model.profile import Feature, Profile
 
 END_SECONDS = 60.0
 """For graphs, and then for namespaces, at the end of a run."""
@@ -107,33 +108,25 @@ class KubeconfigCluster:
         return False
 
     @property
-    def may_install(self) -> bool:
-        """True if cluster-scoped objects may be made (--install-operator)."""
-        return self._options.install_operator
+    def operator_installed(self) -> bool:
+        """True without --install-operator: then no cluster-scoped object is made."""
+        return not self._options.install_operator
 
     @property
-    def real_nodes(self) -> bool:
-        """True if the real nodes are marked as in a kind cluster that this suite made and kept: then
-        others only pretend to run pods."""
-        return self._real_nodes
+    def process_host(self) -> None:
+        """None: the operator runs in pods."""
+        return
+
+    @property
+    def real_nodes(self) -> RealNodes | None:
+        """Only in a kind cluster that this suite made and kept are some nodes simulated, and the real
+        one is marked."""
+        return RealNodes() if self._real_nodes else None
 
     @property
     def unseen(self) -> Sequence[Resource]:
         """Kinds that the user may not list and watch."""
         return tuple(self._unseen)
-
-    def serves(self, kind: str, group: str) -> bool:
-        """True if the cluster served the kind when it was checked."""
-        return sight.serves(self._kinds, kind, group)
-
-    def require_lws(self, why: str) -> None:
-        """Raises UsageError if LeaderWorkerSet is missing: a platform is not the suite's to install.
-        `why` says who needs it, such as `the operator x`."""
-        if not self.serves(LWS, LWS_GROUP):
-            raise UsageError(
-                f"{why} needs LeaderWorkerSet, and context {self._options.context} has no {LWS} of "
-                f"{LWS_GROUP}: install it first (https://lws.sigs.k8s.io)"
-            )
 
     def failure(self) -> str | None:
         """One sentence if the run can no longer show that it is alive, else None."""
@@ -208,6 +201,7 @@ class KubeconfigCluster:
         """Check, and make the run's own namespace. Raises UsageError, InfraError; nothing is left
         behind then."""
         self.check()
+        self._require_lws()
         if self._life is not None:
             raise InfraError("this run has already begun")
         assert self._api is not None
@@ -252,6 +246,9 @@ class KubeconfigCluster:
     ) -> None:
         self.stop()
 
+    def export_evidence(self, directory: Path) -> None:
+        """Nothing: all that explains a failure stays in the cluster."""
+
     # For pods.
 
     def load_image(self, image: str) -> None:
@@ -271,6 +268,18 @@ class KubeconfigCluster:
         self._kinds = now
 
     # Parts.
+
+    def _require_lws(self) -> None:
+        """Raises UsageError if a multinode operator would find no LeaderWorkerSet: a platform is not
+        the suite's to install."""
+        multinode = self._profile is not None and self._profile.supports(Feature.MULTINODE)
+        if multinode and not sight.serves(self._kinds, LWS, LWS_GROUP):
+            self.stop()
+            raise UsageError(
+                "the operator supports multinode services, which need LeaderWorkerSet, and context "
+                f"{self._options.context} serves no {LWS} of {LWS_GROUP}: install it first "
+                "(https://lws.sigs.k8s.io)"
+            )
 
     def _check(self, context: Context) -> None:
         options = self._options

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from conformance.cluster.kind.nodes import REAL_NODE
 from conformance.cluster.kubeconfig import rights
 from conformance.cluster.kubeconfig.rights import Right
 from conformance.kube import Api, Resource
 from conformance.model.kinds import LWS, LWS_GROUP, POD_GROUP, POD_GROUP_GROUP, UNRECORDED
+from conformance.model.labels import REAL_NODE
 
 _SEE = ("list", "watch")
 _UNKNOWN = "unknown version"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.operator.pods.adapt import RealNodes
+from conformance.cluster.nodes import RealNodes
 from conformance.operator.pods.control import PodControl, attach
 from conformance.operator.pods.install import adopt_in_pods, install_in_pods
 from conformance.operator.pods.operator import PodOperator

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.cluster.nodes import RealNodes
 from conformance.model.errors import UsageError
 from conformance.operator import webhooks
 
@@ -25,16 +26,6 @@ _TEMPLATES: dict[str, tuple[str, ...]] = {
     "Pod": (),
 }
 """Kind → where its pod template is."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RealNodes:
-    """How pods find the nodes that really run containers, among nodes that only pretend to."""
-
-    taint: str = "dgd-conformance.dev/real-node"
-    """Key of the taint (NoSchedule) that keeps the graphs' pods off the real nodes."""
-    simulated: tuple[str, str] = ("type", "kwok")
-    """Label and value of the simulated nodes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

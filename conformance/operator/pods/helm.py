@@ -9,8 +9,9 @@ from typing import Any
 
 import yaml
 
+from conformance.cluster.nodes import RealNodes
 from conformance.model.errors import UsageError
-from conformance.operator.pods.adapt import RealNodes, fits, pod_template
+from conformance.operator.pods.adapt import fits, pod_template
 from conformance.operator.pods.programs import find, run
 
 RENDER_SECONDS = 120.0

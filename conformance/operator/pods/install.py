@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.cluster.certificates import Authority
+from conformance.cluster.nodes import RealNodes
 from conformance.cluster.protocol import PodCluster
 from conformance.history.records import OperatorEvent
 from conformance.kube import Api, apply_manifests
@@ -24,7 +25,7 @@ from conformance.model.installs import Placement
 from conformance.operator import probes, webhooks
 from conformance.operator.inputs import Inputs, check_inputs
 from conformance.operator.pods import live
-from conformance.operator.pods.adapt import Adaptation, RealNodes, images, own_container, repository
+from conformance.operator.pods.adapt import Adaptation, images, own_container, repository
 from conformance.operator.pods.certificate import certificate_secret
 from conformance.operator.pods.deployed import DEPLOYMENTS, Target
 from conformance.operator.pods.footprint import Footprint

@@ -1,24 +1,37 @@
-"""The one real node of a kind cluster, and what may run on it.
+"""Real and simulated nodes of one cluster, and how pods find the real ones.
 
 Pods of graphs name images that exist nowhere and ask for GPUs: they belong on the simulated nodes,
-which say that they are ready. The operator's pods have to run for real. So the real node carries a
+which say that they are ready. The operator's pods have to run for real. So a real node carries a
 taint, and what must run there tolerates it *and* asks for that node: tolerating alone would let the
 scheduler choose a simulated one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-REAL_NODE = "dgd-conformance.dev/real-node"
-"""Key of the taint of the real node, and of its label (with the value "true")."""
+from conformance.model.labels import REAL_NODE
 
 TAINT: Mapping[str, str] = {"key": REAL_NODE, "effect": "NoSchedule"}
 TOLERATION: Mapping[str, str] = {"key": REAL_NODE, "operator": "Exists", "effect": "NoSchedule"}
 NODE_SELECTOR: Mapping[str, str] = {REAL_NODE: "true"}
 
+SIMULATED = ("type", "kwok")
+"""Label and value of the simulated nodes."""
+
 FAKE_NODES = "kwok.x-k8s.io/node=fake"
 """The annotation of simulated nodes, as KWOK's selector wants it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RealNodes:
+    """How pods find the nodes that run containers, among nodes that only simulate it."""
+
+    taint: str = REAL_NODE
+    """Key of the taint (NoSchedule) that keeps the graphs' pods off the real nodes."""
+    simulated: tuple[str, str] = SIMULATED
+    """Label and value of the simulated nodes."""
 
 
 def on_real_node(pod_spec: Mapping[str, Any]) -> dict[str, Any]:
