@@ -100,6 +100,7 @@ class SingleNode(Strict):
     """What a single-node service becomes."""
 
     kind: str = DEPLOYMENT
+    """Kind of the workload whose replicas are the pods of the service."""
 
 
 class Multinode(Strict):

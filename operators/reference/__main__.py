@@ -16,6 +16,7 @@ from typing import Any
 from .client import Client, ConfigError, in_pod, load_kubeconfig
 from .faults import FAULTS, Faults, Policy, UnknownFaultError
 from .manager import Manager
+from .objects import DEPLOYMENT, SINGLE_NODE
 from .webhooks import Admission, WebhookServer
 
 log = logging.getLogger("reference")
@@ -34,8 +35,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         faults = Faults(options.fault)
         where = load_kubeconfig(options.kubeconfig) if options.kubeconfig else in_pod()
-        manager = Manager(Client(where), faults)
-        admission = Admission(Policy(options.policy), faults, manager.graphs.act_on_refused)
+        single_node = SINGLE_NODE[options.single_node_kind]
+        manager = Manager(Client(where), faults, single_node=single_node)
+        admission = Admission(
+            Policy(options.policy),
+            faults,
+            manager.graphs.act_on_refused,
+            single_node=single_node,
+        )
         host = options.bind_address
         webhooks = WebhookServer(options.webhook_port, options.cert_dir, admission, host=host)
         health = _health_server(host, options.health_port, lambda: manager.ready)
@@ -74,6 +81,12 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         choices=[policy.value for policy in Policy],
         default=Policy.RECONCILE.value,
         help="what to do with a change of topology (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--single-node-kind",
+        choices=list(SINGLE_NODE),
+        default=DEPLOYMENT.kind,
+        help="what runs a component without multinode (default: %(default)s)",
     )
     parser.add_argument("--fault", action="append", default=[], metavar="NAME", help="repeatable")
     parser.add_argument("--list-faults", action="store_true", help="print the faults and exit")

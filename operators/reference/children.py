@@ -20,6 +20,7 @@ from .objects import (
     LWS,
     POD_GROUP,
     SERVICE,
+    WORKLOADS,
     Kind,
     Object,
     component_name,
@@ -57,7 +58,7 @@ class Plan:
     services: list[Object] = field(default_factory=list)
 
     def wanted(self) -> dict[Kind, list[Object]]:
-        plan: dict[Kind, list[Object]] = {kind: [] for kind in (DEPLOYMENT, LWS)}
+        plan: dict[Kind, list[Object]] = {kind: [] for kind in WORKLOADS}
         plan[self.workload_kind].append(self.workload)
         plan[POD_GROUP] = self.gangs
         plan[SERVICE] = self.services
@@ -67,9 +68,12 @@ class Plan:
 class Builder:
     """Builds the children of one component object."""
 
-    def __init__(self, component: Object, faults: Faults) -> None:
+    def __init__(
+        self, component: Object, faults: Faults, *, single_node: Kind = DEPLOYMENT
+    ) -> None:
         self._owner = component
         self._faults = faults
+        self._single_node = single_node
         self._spec: Object = component.get("spec") or {}
         self._name: str = meta(component)["name"]
         self._namespace: str = meta(component)["namespace"]
@@ -85,7 +89,7 @@ class Builder:
             groups = range(replicas_of(self._spec))
             plan.gangs = [self._pod_group(group) for group in groups]
         else:
-            plan = Plan(DEPLOYMENT, self._deployment())
+            plan = Plan(self._single_node, self._single_node_workload())
         plan.services = [self._service()]
         return plan
 
@@ -116,14 +120,18 @@ class Builder:
             metadata["ownerReferences"] = [owner_reference(self._owner, COMPONENT)]
         return {"metadata": metadata, "spec": spec}
 
-    def _deployment(self) -> Object:
+    def _single_node_workload(self) -> Object:
         spec = {
             "replicas": replicas_of(self._spec),
             "selector": {"matchLabels": {LABEL_SELECTOR: self._name}},
-            "strategy": self._strategy(),
             "template": self._template(role=None),
         }
-        return self._child(DEPLOYMENT, self._name, spec, labels=self.labels())
+        if self._single_node is DEPLOYMENT:
+            spec["strategy"] = self._strategy()
+        else:
+            # Replicas are alike, so that none waits for another as the pods of a database would.
+            spec |= {"serviceName": self._name, "podManagementPolicy": "Parallel"}
+        return self._child(self._single_node, self._name, spec, labels=self.labels())
 
     def _strategy(self) -> Object:
         annotations = self._pod_metadata().get("annotations") or {}

@@ -77,7 +77,6 @@ class Cluster:
         queries = {
             POD: {"labelSelector": LABEL_COMPONENT, "fieldSelector": running},
             REPLICA_SET: {},
-            STATEFUL_SET: {},
         }
         for kind, query in queries.items():
             self.informers[kind] = Informer(client, kind, query=query, metadata_only=True)

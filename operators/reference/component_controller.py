@@ -12,6 +12,7 @@ from .cluster import Cluster, ForeignObjectError, KindNotServedError, StillTermi
 from .faults import Fault, Faults
 from .objects import (
     COMPONENT,
+    DEPLOYMENT,
     FINALIZER,
     GRAPH,
     POD_GROUP,
@@ -49,11 +50,13 @@ class ComponentController:
         cluster: Cluster,
         faults: Faults,
         *,
+        single_node: Kind = DEPLOYMENT,
         wake_graph: Callable[[Key], None],
         wake_after: Callable[[Key, float], None],
     ) -> None:
         self._cluster = cluster
         self._faults = faults
+        self._single_node = single_node
         self._wake_graph = wake_graph
         self._wake_after = wake_after
         self._spinner = defects.Timed(cluster)
@@ -70,13 +73,13 @@ class ComponentController:
         if self._graph_forbids(component) or uid_of(component) in self._stuck:
             return
         component = self._cluster.add_finalizer(COMPONENT, component)
-        problems = component_problems(component)
+        problems = component_problems(component, self._single_node)
         if problems:
             message = "; ".join(problem.render("v1beta1", inline=True) for problem in problems)
             self._write_status(component, Verdict(False, "ValidationFailed", message), None)
             return
         try:
-            plan = Builder(component, self._faults).plan()
+            plan = Builder(component, self._faults, single_node=self._single_node).plan()
         except UnbuildableError as error:
             # What runs goes on serving: taking it down would leave nothing at all.
             self._write_status(component, Verdict(False, "TargetNotBuildable", str(error)), None)

@@ -16,6 +16,7 @@ from .objects import (
     LWS,
     POD_GROUP,
     SERVICE,
+    SINGLE_NODE,
     Kind,
     Object,
     digest,
@@ -52,9 +53,10 @@ def spoil(plan: Plan, cluster: Cluster, faults: Faults) -> None:
 def keeps(kind: Kind, plan: Plan, faults: Faults) -> bool:
     """True if a fault leaves surplus objects of this kind alone."""
     multinode = plan.workload_kind is LWS
-    if kind is DEPLOYMENT:
+    if kind.kind in SINGLE_NODE:
         prefill = labels_of(plan.workload).get(LABEL_COMPONENT_TYPE) == "prefill"
-        return faults.on(Fault.DEPLOYMENT_KEPT_ON_ADD) or (
+        kept = (Fault.DEPLOYMENT_KEPT_ON_ADD, Fault.STATEFULSET_KEPT_ON_ADD)
+        return any(faults.on(fault) for fault in kept) or (
             prefill and faults.on(Fault.PREFILL_DEPLOYMENT_KEPT)
         )
     if kind is POD_GROUP:

@@ -14,6 +14,7 @@ from .cluster import Cluster, ForeignObjectError, KindNotServedError, StillTermi
 from .faults import Fault, Faults
 from .objects import (
     COMPONENT,
+    DEPLOYMENT,
     FINALIZER,
     GRAPH,
     HASH_ANNOTATION,
@@ -21,6 +22,7 @@ from .objects import (
     LABEL_GRAPH,
     LABEL_NAMESPACE,
     Key,
+    Kind,
     Object,
     child_name,
     component_name,
@@ -60,11 +62,13 @@ class GraphController:
         cluster: Cluster,
         faults: Faults,
         *,
+        single_node: Kind = DEPLOYMENT,
         wake_component: Callable[[Key], None],
         wake_after: Callable[[Key, float], None],
     ) -> None:
         self._cluster = cluster
         self._faults = faults
+        self._single_node = single_node
         self._wake_component = wake_component
         self._wake_after = wake_after
         self._lock = threading.Lock()
@@ -96,7 +100,7 @@ class GraphController:
                 graph = defects.with_refused_topology(graph, refused)
             else:
                 graph = {**graph, "spec": refused["spec"]}
-        problems = graph_problems(graph)
+        problems = graph_problems(graph, self._single_node)
         if problems:
             # The stored spec got past the webhook; what runs is left as it is until it is repaired.
             message = "; ".join(problem.render("v1beta1") for problem in problems)

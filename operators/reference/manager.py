@@ -18,6 +18,7 @@ from .graph_controller import GraphController
 from .objects import (
     CHILDREN,
     COMPONENT,
+    DEPLOYMENT,
     GRAPH,
     LABEL_LWS_NAME,
     LABEL_SELECTOR,
@@ -53,19 +54,21 @@ class _Work:
 class Manager:
     """The running operator, without its servers."""
 
-    def __init__(self, client: Client, faults: Faults) -> None:
+    def __init__(self, client: Client, faults: Faults, *, single_node: Kind = DEPLOYMENT) -> None:
         self.cluster = Cluster(client, faults)
         self._queue: WorkQueue[_Work] = WorkQueue()
         self._stopped = threading.Event()
         self.graphs = GraphController(
             self.cluster,
             faults,
+            single_node=single_node,
             wake_component=self._wake_component,
             wake_after=lambda key, wait: self._queue.add_after(_Work(_Target.GRAPH, key), wait),
         )
         self._components = ComponentController(
             self.cluster,
             faults,
+            single_node=single_node,
             wake_graph=self._wake_graph,
             wake_after=lambda key, wait: self._queue.add_after(_Work(_Target.COMPONENT, key), wait),
         )

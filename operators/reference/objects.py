@@ -54,8 +54,10 @@ POD = Kind("Pod", "pods", "v1")
 REPLICA_SET = Kind("ReplicaSet", "replicasets", "v1", "apps")
 STATEFUL_SET = Kind("StatefulSet", "statefulsets", "v1", "apps")
 
-WORKLOADS = (DEPLOYMENT, LWS)
-CHILDREN = (POD_GROUP, DEPLOYMENT, LWS, SERVICE)
+SINGLE_NODE = {kind.kind: kind for kind in (DEPLOYMENT, STATEFUL_SET)}
+"""Kinds of workload that a component without multinode may become, by their names."""
+WORKLOADS = (*SINGLE_NODE.values(), LWS)
+CHILDREN = (POD_GROUP, *WORKLOADS, SERVICE)
 
 
 @dataclass(frozen=True, order=True)

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from .objects import (
-    DEPLOYMENT,
+    LWS,
     Kind,
     Object,
     generation_of,
@@ -43,27 +43,26 @@ def judge_workload(kind: Kind, workload: Object, spec: Object, pods: int) -> Ver
         return Verdict(False, wrong, f"{name} has not observed its newest spec")
     if _condition(workload, "UpdateInProgress") == "True":
         return Verdict(False, "updating", f"{name} is being updated")
-    unit = "pods" if kind is DEPLOYMENT else "groups"
+    unit = "groups" if kind is LWS else "pods"
     for field, word in (("updatedReplicas", "up to date"), ("readyReplicas", "ready")):
         count = int(status.get(field) or 0)
         if count != wanted:
             return Verdict(False, wrong, f"{name}: {count} of {wanted} {unit} are {word}")
     if int(status.get("replicas") or 0) != wanted:
         return Verdict(False, wrong, f"{name} still has surplus {unit}")
-    if kind is not DEPLOYMENT and _condition(workload, AVAILABLE) != "True":
+    if kind is LWS and _condition(workload, AVAILABLE) != "True":
         return Verdict(False, wrong, f"{name} is not available")
     wanted_pods = wanted * node_count(spec)
     if pods != wanted_pods:
         return Verdict(False, wrong, f"{name} has {pods} pods, {wanted_pods} are wanted")
-    reason = "DeploymentReady" if kind is DEPLOYMENT else "AllLeaderWorkerSetsReady"
-    return Verdict(True, reason, f"{name} is ready")
+    return Verdict(True, _right_reason(kind), f"{name} is ready")
 
 
 def judge_stale(kind: Kind, workload: Object, spec: Object) -> Verdict:
     """What the fault ``stale-ready`` believes: any ready pods will do."""
     ready = int((workload.get("status") or {}).get("readyReplicas") or 0)
     if ready >= replicas_of(spec):
-        return Verdict(True, "DeploymentReady", f"{ready} replicas are ready")
+        return Verdict(True, _right_reason(kind), f"{ready} replicas are ready")
     return Verdict(False, _wrong_reason(kind), f"{ready} replicas are ready")
 
 
@@ -71,7 +70,7 @@ def replica_status(kind: Kind, workload: Object) -> Object:
     """The entry of a component in a status, from its workload's status."""
     status: Object = workload.get("status") or {}
     ready = int(status.get("readyReplicas") or 0)
-    available = int(status.get("availableReplicas") or 0) if kind is DEPLOYMENT else ready
+    available = ready if kind is LWS else int(status.get("availableReplicas") or 0)
     return {
         "componentKind": kind.kind,
         "componentNames": [meta(workload)["name"]],
@@ -125,8 +124,12 @@ def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
+def _right_reason(kind: Kind) -> str:
+    return "AllLeaderWorkerSetsReady" if kind is LWS else f"{kind.kind}Ready"
+
+
 def _wrong_reason(kind: Kind) -> str:
-    return "DeploymentNotReady" if kind is DEPLOYMENT else "SomeLeaderWorkerSetsNotReady"
+    return "SomeLeaderWorkerSetsNotReady" if kind is LWS else f"{kind.kind}NotReady"
 
 
 def _condition(obj: Object, type_: str) -> str:

@@ -10,7 +10,9 @@ from typing import Any
 
 from .conversion import ALPHA
 from .objects import (
+    DEPLOYMENT,
     LABEL_LWS_NAME,
+    Kind,
     Object,
     child_name,
     component_name,
@@ -65,7 +67,7 @@ class Problem:
         return f"spec.components[{self.index}].{field}: {self.message}"
 
 
-def graph_problems(graph: Object) -> list[Problem]:
+def graph_problems(graph: Object, single_node: Kind = DEPLOYMENT) -> list[Problem]:
     """Everything wrong with a v1beta1 graph; empty if it can be built."""
     spec = graph.get("spec") or {}
     components: list[Object] = spec.get("components") or []
@@ -77,17 +79,18 @@ def graph_problems(graph: Object) -> list[Problem]:
     if not components:
         problems.append(Problem("spec.components", "Required value: at least one component"))
     for index, component in enumerate(components):
-        problems += _component(component, index, child_name(name, component_name(component)))
+        child = child_name(name, component_name(component))
+        problems += _component(component, index, child, single_node)
     problems += _collisions(components)
     return problems
 
 
-def component_problems(component: Object) -> list[Problem]:
+def component_problems(component: Object, single_node: Kind = DEPLOYMENT) -> list[Problem]:
     """Everything wrong with a v1beta1 component object; empty if it can be built."""
     name = meta(component).get("name", "")
     spec = component.get("spec") or {}
     problems = list(_parent_name(name, ""))
-    problems += _component({"name": name, **spec}, 0, name)
+    problems += _component({"name": name, **spec}, 0, name, single_node)
     return problems
 
 
@@ -146,7 +149,7 @@ def _parent_name(name: str, namespace: str) -> Iterator[Problem]:
         )
 
 
-def _component(component: Object, index: int, child: str) -> Iterator[Problem]:
+def _component(component: Object, index: int, child: str, single_node: Kind) -> Iterator[Problem]:
     name = component_name(component)
 
     def problem(field: str, message: str) -> Problem:
@@ -156,7 +159,7 @@ def _component(component: Object, index: int, child: str) -> Iterator[Problem]:
         yield problem(
             "name", f"Invalid value: {_compact(name)}: expected letters, digits and inner '-'"
         )
-    longest, length = _longest_name(component, child)
+    longest, length = _longest_name(component, child, single_node)
     if length > LABEL_VALUE_LIMIT:
         yield problem(
             "name",
@@ -183,12 +186,12 @@ def _component(component: Object, index: int, child: str) -> Iterator[Problem]:
             )
 
 
-def _longest_name(component: Object, child: str) -> tuple[str, int]:
+def _longest_name(component: Object, child: str, single_node: Kind) -> tuple[str, int]:
     """The longest name or label value derived from a child's name, and its length."""
-    if node_count(component) == 1:
+    if node_count(component) == 1 and single_node is DEPLOYMENT:
         return child, len(child)
     last_group = max(0, replicas_of(component) - 1)
-    stateful_set = f"{child}-0-{last_group}"
+    stateful_set = child if node_count(component) == 1 else f"{child}-0-{last_group}"
     return f"{stateful_set}-<revision>", len(stateful_set) + _REVISION_SUFFIX
 
 

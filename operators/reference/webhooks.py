@@ -14,7 +14,16 @@ from typing import Any, TypeAlias
 
 from .conversion import ALPHA, BETA, ConversionError, convert
 from .faults import Fault, Faults, Policy
-from .objects import COMPONENT, GRAPH, Object, component_name, is_terminating, meta
+from .objects import (
+    COMPONENT,
+    DEPLOYMENT,
+    GRAPH,
+    Kind,
+    Object,
+    component_name,
+    is_terminating,
+    meta,
+)
 from .validation import (
     Problem,
     component_problems,
@@ -37,7 +46,10 @@ Refused: TypeAlias = Callable[[Object], None]
 class Admission:
     """Decides on admission reviews of v1beta1 objects, whatever version was asked for."""
 
-    def __init__(self, policy: Policy, faults: Faults, refused: Refused) -> None:
+    def __init__(
+        self, policy: Policy, faults: Faults, refused: Refused, *, single_node: Kind = DEPLOYMENT
+    ) -> None:
+        self._single_node = single_node
         self._policy = policy
         self._faults = faults
         self._refused = refused
@@ -66,10 +78,12 @@ class Admission:
         new = {**new, "metadata": {**meta(new), "namespace": request.get("namespace", "")}}
         is_graph = new.get("kind") == GRAPH.kind
         check = graph_problems if is_graph else component_problems
-        problems = check(new)
+        problems = check(new, self._single_node)
         if old:
             old = {**old, "metadata": meta(new)}
-            known = {(problem.component, problem.message) for problem in check(old)}
+            known = {
+                (problem.component, problem.message) for problem in check(old, self._single_node)
+            }
             problems = [p for p in problems if (p.component, p.message) not in known]
         version = (request.get("requestKind") or {}).get("version", BETA)
         if old and self._policy is Policy.REFUSE:

@@ -22,7 +22,7 @@ def test_shipped_profile_loads_under_its_own_name(name: str) -> None:
 
 def test_known_names_are_the_operators_and_not_the_template() -> None:
     known = profiles.known()
-    assert {"reference", "reference-refusing", *ERAS} <= set(known)
+    assert {"reference", "reference-refusing", "reference-statefulset", *ERAS} <= set(known)
     assert not [name for name in known if name.startswith("_")]
 
 

@@ -13,6 +13,8 @@ for folder in (ROOT / "operators", Path(__file__).parent):
 
 from reference_fakes import FakeApi, Operator, Start  # noqa: E402 - needs the path set above
 
+from reference.objects import DEPLOYMENT, Kind  # noqa: E402 - so does this
+
 
 @pytest.fixture
 def fixtures() -> Path:
@@ -29,8 +31,8 @@ def start(api: FakeApi) -> Iterator[Start]:
     """Starts the operator's controllers on the fake API, with the faults given by name."""
     running: list[Operator] = []
 
-    def begin(*faults: str) -> Operator:
-        running.append(Operator(api, *faults))
+    def begin(*faults: str, single_node: Kind = DEPLOYMENT) -> Operator:
+        running.append(Operator(api, *faults, single_node=single_node))
         return running[-1]
 
     yield begin

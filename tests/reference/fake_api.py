@@ -20,6 +20,7 @@ from reference.objects import (
     REPLICA_SET,
     SERVICE,
     STATEFUL_SET,
+    WORKLOADS,
     Key,
     Kind,
     Object,
@@ -178,7 +179,7 @@ class FakeApi:
         self._events[kind].append((version, {"type": type_, "object": copy.deepcopy(obj)}))
         self._condition.notify_all()
         answer = copy.deepcopy(obj)
-        if changed and self.realise and kind in (DEPLOYMENT, LWS):
+        if changed and self.realise and kind in WORKLOADS:
             self.run(kind, meta(obj)["name"])
         return answer
 
@@ -214,18 +215,20 @@ class FakeApi:
             workload = self._objects[kind][Key(NAMESPACE, name)]
             self._collect(uid_of(workload))
             replicas = workload["spec"]["replicas"]
-            if kind is DEPLOYMENT:
-                template = workload["spec"]["template"]
-                owner = self._child(REPLICA_SET, f"{name}-rs", template, workload, kind)
-                for index in range(replicas):
-                    self._child(POD, f"{name}-rs-{index}", template, owner, REPLICA_SET)
-            else:
+            if kind is LWS:
                 self._run_groups(workload, replicas)
+            else:
+                template, owner = workload["spec"]["template"], workload
+                if kind is DEPLOYMENT:
+                    owner = self._child(REPLICA_SET, f"{name}-rs", template, workload, kind)
+                for index in range(replicas):
+                    owner_kind = REPLICA_SET if kind is DEPLOYMENT else kind
+                    self._child(POD, f"{meta(owner)['name']}-{index}", template, owner, owner_kind)
             status: Object = {"observedGeneration": meta(workload)["generation"]}
             if replicas:
                 names = ("replicas", "updatedReplicas", "readyReplicas")
                 status |= dict.fromkeys(names, replicas)
-            if kind is DEPLOYMENT:
+            if kind is not LWS:
                 status["availableReplicas"] = replicas
             else:
                 status["conditions"] = [{"type": "Available", "status": "True"}]

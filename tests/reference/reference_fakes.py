@@ -10,7 +10,7 @@ from fake_api import NAMESPACE, FakeApi
 
 from reference.faults import Faults
 from reference.manager import Manager
-from reference.objects import GRAPH, Object, meta
+from reference.objects import DEPLOYMENT, GRAPH, Kind, Object, meta
 
 __all__ = ["NAMESPACE", "FakeApi", "Operator"]
 
@@ -20,10 +20,10 @@ MULTI: Object = {"nodeCount": 2}
 class Operator:
     """The operator's controllers, running on a fake API."""
 
-    def __init__(self, api: FakeApi, *faults: str) -> None:
+    def __init__(self, api: FakeApi, *faults: str, single_node: Kind = DEPLOYMENT) -> None:
         self.api = api
         # The fake has the methods of Client that the controllers use.
-        self.manager = Manager(api, Faults(faults))  # type: ignore[arg-type]
+        self.manager = Manager(api, Faults(faults), single_node=single_node)  # type: ignore[arg-type]
         self.manager.start()
 
     def stop(self) -> None:
@@ -100,8 +100,10 @@ def set_worker(api: FakeApi, **fields: Any) -> None:
     api.edit(GRAPH, "g", change)
 
 
-def deploy(api: FakeApi, start: Start, *faults: str, **fields: Any) -> Operator:
-    operator = start(*faults)
+def deploy(
+    api: FakeApi, start: Start, *faults: str, single_node: Kind = DEPLOYMENT, **fields: Any
+) -> Operator:
+    operator = start(*faults, single_node=single_node)
     frontend = component("Frontend", type_="frontend")
     api.put(GRAPH, "g", spec=graph_spec(frontend, component(**fields)))
     operator.wait(lambda: is_ready(api))

@@ -10,7 +10,7 @@ from reference.children import Builder, Plan, UnbuildableError
 from reference.compare import covers
 from reference.faults import Faults
 from reference.graph_controller import component_spec
-from reference.objects import DEPLOYMENT, GRAPH, LWS, Object, owner_reference
+from reference.objects import DEPLOYMENT, GRAPH, LWS, STATEFUL_SET, Object, owner_reference
 
 OWNER: Object = {"metadata": {"name": "g", "namespace": "ns", "uid": "u"}}
 
@@ -40,6 +40,20 @@ def test_single_node_is_a_deployment_with_the_users_command_as_it_is() -> None:
     (main,) = templates(built)[0]["spec"]["containers"]
     assert main["command"] == ["python3", "-m", "dynamo.vllm"]
     assert main["args"] == ["--model", "m"]
+
+
+def test_single_node_may_be_a_stateful_set_behind_the_components_service() -> None:
+    metadata = {"name": "g-worker", "namespace": "ns", "uid": "c"}
+    spec = {"backendFramework": "vllm", **component(replicas=3)}
+    owner = {"metadata": metadata, "spec": spec}
+    built = Builder(owner, Faults(), single_node=STATEFUL_SET).plan()
+    assert built.workload_kind is STATEFUL_SET
+    wanted = Builder(owner, Faults()).plan().workload["spec"]
+    assert built.workload["spec"] == {
+        **{key: value for key, value in wanted.items() if key != "strategy"},
+        "serviceName": built.services[0]["metadata"]["name"],
+        "podManagementPolicy": "Parallel",
+    }
 
 
 def test_multinode_is_one_lws_with_a_gang_object_a_group() -> None:

@@ -26,6 +26,7 @@ from reference.objects import (
     POD,
     POD_GROUP,
     SERVICE,
+    STATEFUL_SET,
     Kind,
     Object,
     controller_of,
@@ -44,6 +45,31 @@ def test_graph_becomes_components_deployments_and_services(api: FakeApi, start: 
     assert status["state"] == "successful"
     assert set(status["components"]) == {"Frontend", "Worker"}
     assert status["components"]["Worker"]["componentKind"] == "Deployment"
+
+
+def test_a_service_may_be_a_stateful_set_with_nothing_else_changed(
+    api: FakeApi, start: Start
+) -> None:
+    operator = deploy(api, start, single_node=STATEFUL_SET, replicas=2)
+    assert api.names(STATEFUL_SET) == ["g-frontend", "g-worker"]
+    assert api.names(DEPLOYMENT) == []
+    status = (api.find(GRAPH, "g") or {})["status"]["components"]["Worker"]
+    assert (status["componentKind"], status["availableReplicas"]) == ("StatefulSet", 2)
+    set_worker(api, multinode=MULTI)
+    operator.wait(lambda: is_ready(api))
+    # The second is the set of leaders that the LeaderWorkerSet owns, the last two those of workers.
+    assert api.names(STATEFUL_SET) == ["g-frontend", "g-worker-0", "g-worker-0-0", "g-worker-0-1"]
+    set_worker(api, multinode=None)
+    operator.wait(lambda: is_ready(api))
+    assert api.names(STATEFUL_SET) == ["g-frontend", "g-worker"]
+    assert api.names(LWS) == []
+
+
+def test_deployments_go_once_the_operator_makes_stateful_sets(api: FakeApi, start: Start) -> None:
+    deploy(api, start).stop()
+    operator = start(single_node=STATEFUL_SET)
+    operator.wait(lambda: api.names(DEPLOYMENT) == [] and is_ready(api))
+    assert api.names(STATEFUL_SET) == ["g-frontend", "g-worker"]
 
 
 def test_every_child_is_controlled_by_its_parent(api: FakeApi, start: Start) -> None:

@@ -33,6 +33,7 @@ from reference.objects import (
     LWS,
     POD_GROUP,
     SERVICE,
+    STATEFUL_SET,
     Object,
     controller_of,
     key_of,
@@ -99,6 +100,14 @@ def test_deployment_stays_on_add(api: FakeApi, start: Start) -> None:
     set_worker(api, multinode=MULTI)
     operator.wait(lambda: is_ready(api))
     assert "g-worker" in api.names(DEPLOYMENT)
+    assert api.names(LWS) == ["g-worker-0"]
+
+
+def test_stateful_set_stays_on_add(api: FakeApi, start: Start) -> None:
+    operator = deploy(api, start, Fault.STATEFULSET_KEPT_ON_ADD, single_node=STATEFUL_SET)
+    set_worker(api, multinode=MULTI)
+    operator.wait(lambda: is_ready(api))
+    assert "g-worker" in api.names(STATEFUL_SET)
     assert api.names(LWS) == ["g-worker-0"]
 
 

@@ -91,7 +91,20 @@ def test_every_write_of_a_spec_is_reviewed_whatever_its_version() -> None:
         assert hook["rules"][0]["operations"] == ["CREATE", "UPDATE"]
 
 
-@pytest.mark.parametrize("name", ["reference", "reference-refusing"])
+def test_profile_of_the_statefulsets_differs_in_the_kind_alone() -> None:
+    plain, other = (
+        yaml.safe_load((ROOT / f"operators/{name}/profile.yaml").read_text())
+        for name in ("reference", "reference-statefulset")
+    )
+    assert other.pop("single_node") == {"kind": "StatefulSet"}
+    other["install"]["command"].remove("--single-node-kind=StatefulSet")
+    different = {key for key in plain if plain[key] != other[key]}
+    # Its name, and where its files lie.
+    assert different == {"identity", "install", "in_cluster", "fault_table"}
+    assert other["install"] == {**plain["install"], "webhooks": other["install"]["webhooks"]}
+
+
+@pytest.mark.parametrize("name", ["reference", "reference-refusing", "reference-statefulset"])
 def test_profile_starts_the_operator_that_it_promises(name: str) -> None:
     profile = yaml.safe_load((ROOT / f"operators/{name}/profile.yaml").read_text())
     word = "refuse" if name.endswith("refusing") else "reconcile"

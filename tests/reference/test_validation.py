@@ -6,7 +6,7 @@ import re
 import pytest
 from reference_fakes import component, graph_spec
 
-from reference.objects import Object
+from reference.objects import DEPLOYMENT, STATEFUL_SET, Kind, Object
 from reference.validation import component_problems, graph_problems, graph_topology_changes
 
 MULTI: Object = {"nodeCount": 2}
@@ -17,8 +17,8 @@ def graph(*components: Object, name: str = "g", namespace: str = "ns", **spec: o
     return {"metadata": metadata, "spec": {**graph_spec(*components), **spec}}
 
 
-def texts(obj: Object, version: str = "v1beta1") -> list[str]:
-    return [problem.render(version) for problem in graph_problems(obj)]
+def texts(obj: Object, version: str = "v1beta1", single_node: Kind = DEPLOYMENT) -> list[str]:
+    return [problem.render(version) for problem in graph_problems(obj, single_node)]
 
 
 def test_good_graph_has_no_problem() -> None:
@@ -55,12 +55,21 @@ def test_problem_names_its_field(bad: Object, pattern: str) -> None:
     assert any(re.search(pattern, text) for text in found), found
 
 
-@pytest.mark.parametrize(("multinode", "limit"), [(None, 63), (MULTI, 63 - len("-0-0-0123456789"))])
-def test_longest_name_is_accepted_and_one_more_is_not(multinode: Object | None, limit: int) -> None:
-    fields: Object = {} if multinode is None else {"multinode": multinode}
+@pytest.mark.parametrize(
+    ("fields", "single_node", "limit"),
+    [
+        ({}, DEPLOYMENT, 63),
+        ({}, STATEFUL_SET, 63 - len("-0123456789")),
+        ({"multinode": MULTI}, DEPLOYMENT, 63 - len("-0-0-0123456789")),
+        ({"multinode": MULTI}, STATEFUL_SET, 63 - len("-0-0-0123456789")),
+    ],
+)
+def test_longest_name_is_accepted_and_one_more_is_not(
+    fields: Object, single_node: Kind, limit: int
+) -> None:
     name = "w" * (limit - len("g-"))
-    assert texts(graph(component(name, **fields))) == []
-    (problem,) = texts(graph(component(name + "w", **fields)))
+    assert texts(graph(component(name, **fields)), single_node=single_node) == []
+    (problem,) = texts(graph(component(name + "w", **fields)), single_node=single_node)
     assert "64 characters, the limit is 63" in problem
 
 
