@@ -56,10 +56,3 @@ def test_the_guide_gives_the_defaults_of_the_model() -> None:
     assert str(Profile.model_fields["identity_user"].default) in CODE
     for port in ProcessInstall(command=["true"]).ports:
         assert port in CODE
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.name)
-def test_files_that_documents_name_are_there(path: object) -> None:
-    text = path.read_text(encoding="utf-8")  # type: ignore[attr-defined]
-    named = re.findall(r"`((?:conformance|docs|operators|tests|cases|fixtures)/[\w./-]+)`", text)
-    assert [name for name in named if not (ROOT / name).exists()] == []
