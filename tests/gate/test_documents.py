@@ -103,6 +103,17 @@ def test_the_catalogue_names_cases_and_mutants_that_there_are() -> None:
     assert set(re.findall(r"`([a-z]+(?:-[a-z]+)+)`", CATALOGUE)) - mutants == set()
 
 
+@pytest.mark.parametrize("page", OWN_PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_tests_that_pages_name_are_there(page: Path) -> None:
+    code = "".join(
+        path.read_text(encoding="utf-8")
+        for folder in ("tests", "cases")
+        for path in (ROOT / folder).rglob("test_*.py")
+    )
+    named = set(re.findall(r"`(?:test_\w+\.py::)?(test_\w+)`", page.read_text(encoding="utf-8")))
+    assert {name for name in named if not re.search(rf"^def {name}\(", code, re.M)} == set()
+
+
 def test_the_glossary_is_short_and_says_each_word_once() -> None:
     glossary = (DOCS / "glossary.md").read_text(encoding="utf-8")
     words = re.findall(r"^\| \*\*(.+?)\*\*", glossary, re.M)
