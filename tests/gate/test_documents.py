@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -112,6 +113,20 @@ def test_tests_that_pages_name_are_there(page: Path) -> None:
     )
     named = set(re.findall(r"`(?:test_\w+\.py::)?(test_\w+)`", page.read_text(encoding="utf-8")))
     assert {name for name in named if not re.search(rf"^def {name}\(", code, re.M)} == set()
+
+
+def test_the_table_of_layers_has_the_order_that_the_linter_enforces() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (contract,) = (c for c in settings["tool"]["importlinter"]["contracts"] if "layers" in c)
+    rank = {
+        ".".join(module.split(".")[:2]): number
+        for number, row in enumerate(contract["layers"])
+        for module in re.split(r" [|:] ", row)
+    }
+    page = (DOCS / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| `(conformance\.\w+)` \|", page, re.M)
+    assert set(rank) - set(told) == {"conformance.__main__", "conformance.paths"}
+    assert [rank[layer] for layer in told] == sorted(rank[layer] for layer in told)
 
 
 def test_the_glossary_is_short_and_says_each_word_once() -> None:
