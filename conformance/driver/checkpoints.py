@@ -1,4 +1,4 @@
-"""Checkpoints: wait for what is wanted, prove the record by lists, print the tables."""
+"""Checkpoints: wait for the wanted state, prove the record by lists, print the tables."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import contextlib
 import time
 from collections.abc import Mapping
 
-from conformance.driver.notebook import Notebook
-from conformance.driver.progress import Progress
-from conformance.driver.reading import Reading
-from conformance.driver.session import Session
-from conformance.driver.settle import settle
+from conformance.driver.case_journal import CaseJournal
+from conformance.driver.environment import CaseEnvironment
+from conformance.driver.hold import Wait
+from conformance.driver.live_record import LiveRecord
+from conformance.driver.wait_line import WaitLine
 from conformance.history.records import Checkpoint, CheckpointEnd, Tables
 from conformance.judge.state.base import Mismatch, Sight, Wanted
 from conformance.judge.state.match import blocked_mismatches, mismatches, progress, unobserved
@@ -22,7 +22,7 @@ from conformance.model.state import State
 from conformance.model.transition import ChangeKind
 from conformance.record.verify import verify
 
-# What a person who reads a bug report about this asks for first: kind → group.
+# What the reader of a bug report asks for first: kind → group.
 TABLE_KINDS = {
     GRAPH_KIND: GROUP,
     COMPONENT_KIND: GROUP,
@@ -36,7 +36,7 @@ VERIFIED_KINDS = {**TABLE_KINDS, "StatefulSet": "apps", "ReplicaSet": "apps"}
 
 
 class CaseOver(Exception):  # noqa: N818 - no error: the case simply ends
-    """The case cannot usefully go on: a checkpoint was not held. Judging says what that means."""
+    """A checkpoint was not held, so what follows would prove nothing. Judging says what that means."""
 
 
 class Checkpoints:
@@ -45,22 +45,22 @@ class Checkpoints:
     def __init__(
         self,
         *,
-        session: Session,
+        environment: CaseEnvironment,
         api: Api,
-        reading: Reading,
+        record: LiveRecord,
         namespace: str,
-        notebook: Notebook,
-        progress_line: Progress,
+        journal: CaseJournal,
+        wait_line: WaitLine,
     ) -> None:
-        self._profile = session.profile
-        self._bounds = session.bounds
+        self._profile = environment.profile
+        self._bounds = environment.bounds
         self._api = api
-        self._reading = reading
+        self._record = record
         self._namespace = namespace
-        self._notebook = notebook
-        self._progress = progress_line
+        self._journal = journal
+        self._line = wait_line
 
-    def settle(
+    def reach(
         self,
         graphs: Mapping[str, Graph],
         components: Mapping[str, Graph],
@@ -68,7 +68,7 @@ class Checkpoints:
         judged: bool,
         hold: float,
         blocked: bool = False,
-    ) -> Checkpoint:
+    ) -> None:
         """Wait until these graphs and bare components are reached and held, and journal the checkpoint.
 
         Raises CaseOver if it was not held.
@@ -76,7 +76,7 @@ class Checkpoints:
         wanted = Wanted(
             namespace=self._namespace, graphs=tuple(graphs.values()),
             components=tuple(components.values()), profile=self._profile,
-            others=self._notebook.others,
+            others=self._journal.others,
         )  # fmt: skip
 
         def look(state: State) -> list[Mismatch]:
@@ -85,42 +85,42 @@ class Checkpoints:
                 return blocked_mismatches(sight)
             return mismatches(sight) or unobserved(sight)
 
-        pending, bounds = self._notebook.pending, self._bounds
+        pending, bounds = self._journal.pending, self._bounds
         deleting = any(ChangeKind.DELETE in step.kinds for step in pending)
-        deadline = bounds.deletion_deadline if deleting else bounds.deadline
         since = max((step.answered_at for step in pending), default=time.time())
-        settled = settle(
-            self._reading, look=look, since=since, deadline=deadline,
-            follow=bounds.follow, hold=hold, poll=bounds.poll, progress=self._progress, quiet=blocked,
-            requests=int(bounds.requests(hold, served=len(graphs) + len(components)))
-            if judged else None,
-            what=lambda state: progress(Sight(state=state, wanted=wanted)),
+        requests = bounds.requests(hold, served=len(graphs) + len(components))
+        wait = Wait(
+            record=self._record, look=look, since=since, hold=hold, follow=bounds.follow,
+            deadline=bounds.deletion_deadline if deleting else bounds.deadline, poll=bounds.poll,
+            quiet=blocked, requests=int(requests) if judged else None,
         )  # fmt: skip
-        failed = settled.end is not CheckpointEnd.HELD
+        ended = wait.until_held(
+            self._line, lambda state: progress(Sight(state=state, wanted=wanted))
+        )
+        failed = ended.end is not CheckpointEnd.HELD
         verified: dict[str, int] = {}
         disagreed: dict[str, str] = {}
         if judged or failed:
             verified, disagreed = verify(
-                self._api, self._reading.tail, self._namespace, self._verified_kinds(),
+                self._api, self._record.tail, self._namespace, self._verified_kinds(),
                 bounds.recorder_lag,
             )  # fmt: skip
-        name = f"checkpoint {len(self._notebook.checkpoints) + 1}"
+        name = f"checkpoint {len(self._journal.checkpoints) + 1}"
         self._print_tables(name)
         checkpoint = Checkpoint(
-            name=name, at=settled.ended_at, since=since, end=settled.end,
-            revision=max([self._reading.tail.revision, *verified.values()]), graphs=wanted.graphs,
-            components=wanted.components, judged=judged or failed, reached_at=settled.reached_at,
-            hold=hold, deadline=settled.deadline, blocked=blocked, verified=verified,
+            name=name, at=ended.ended_at, since=since, end=ended.end,
+            revision=max([self._record.tail.revision, *verified.values()]), graphs=wanted.graphs,
+            components=wanted.components, judged=judged or failed, reached_at=ended.reached_at,
+            hold=hold, deadline=ended.deadline, blocked=blocked, verified=verified,
             disagreed=disagreed, steps=tuple(step.name for step in pending),
         )  # fmt: skip
-        self._notebook.judged_by(checkpoint)
+        self._journal.judged_by(checkpoint)
         if failed:
             raise CaseOver
-        return checkpoint
 
     def _verified_kinds(self) -> list[Resource]:
-        """Kinds that are listed even if nothing of them was ever seen here: a missed one would hide
-        the very object that this suite looks for."""
+        """Kinds that are listed even if none was ever seen here: a missed object of theirs is the very
+        one that this suite looks for."""
         found = []
         for kind, group in VERIFIED_KINDS.items():
             with contextlib.suppress(InfraError):
@@ -129,8 +129,8 @@ class Checkpoints:
 
     def _print_tables(self, checkpoint: str) -> None:
         text = {}
-        # Of kinds without an object the table is empty, and each is a request in a busy checkpoint.
-        there = {obj.kind for obj in self._reading.state()}
+        # A kind without objects has an empty table, and each is a request in a busy checkpoint.
+        there = {obj.kind for obj in self._record.state()}
         for kind, group in TABLE_KINDS.items():
             if kind not in there:
                 continue
@@ -139,4 +139,4 @@ class Checkpoints:
                 table = self._api.table(self._api.resource_for(kind, group), self._namespace)
                 if table:
                     text[kind] = table
-        self._notebook.append(Tables(checkpoint=checkpoint, at=time.time(), text=text))
+        self._journal.append(Tables(checkpoint=checkpoint, at=time.time(), text=text))

@@ -1,4 +1,4 @@
-"""Fresh deploys of graphs, made once a graph and run, to compare transitioned states with."""
+"""Fresh deploys, one for each graph in a run: what a changed graph is compared with."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from conformance.driver.environment import CaseEnvironment
+from conformance.driver.hold import Wait
+from conformance.driver.live_record import LiveRecord
 from conformance.driver.namespaces import namespace_name, open_namespace
-from conformance.driver.progress import Progress
-from conformance.driver.reading import Reading
-from conformance.driver.requests import path_of, send
-from conformance.driver.session import Session
-from conformance.driver.settle import settle
+from conformance.driver.requests import GraphRequests
+from conformance.driver.wait_line import WaitLine
 from conformance.history.records import CheckpointEnd, Fresh, Header, from_json, to_json
 from conformance.judge.state.base import Mismatch, Sight, Wanted
 from conformance.judge.state.match import mismatches, progress, unobserved
-from conformance.kube import FIELD_MANAGER, Api
+from conformance.kube import Api
 from conformance.model.errors import InfraError
 from conformance.model.graph import GRAPH_KIND, Graph
 from conformance.model.manifest import manifest
@@ -33,15 +33,15 @@ class FreshStates:
     def __init__(
         self,
         *,
-        session: Session,
+        environment: CaseEnvironment,
         api: Api,
         directory: Path,
-        progress_line: Progress,
+        wait_line: WaitLine,
     ) -> None:
-        self._session = session
+        self._environment = environment
         self._api = api
         self._directory = directory
-        self._progress = progress_line
+        self._line = wait_line
 
     def get(self, graph: Graph, annotations: Mapping[str, str]) -> Fresh:
         """The fresh state of the graph (under its own name), made now if nobody made it before."""
@@ -58,48 +58,44 @@ class FreshStates:
             return fresh
 
     def prepare(self, graph: Graph) -> None:
-        """As `get`, but what fails here is left to `get` to say."""
+        """As `get`, which reports what fails here."""
         with contextlib.suppress(InfraError):
             self.get(graph, {})
 
-    def _header(self, namespace: str) -> Header:
-        session = self._session
-        return Header(
-            case="", feature="", title="a fresh deploy", operator=session.operator,
-            namespace=namespace, profile={}, bounds={}, users=session.users,
-            audited=session.audited,
-        )  # fmt: skip
-
     def _deploy(self, graph: Graph) -> Fresh:
-        bounds, profile = self._session.bounds, self._session.profile
+        environment, bounds = self._environment, self._environment.bounds
+        profile, version = environment.profile, environment.profile.versions[0]
         namespace = namespace_name(f"fresh-{graph.name}")
-        tail = Tail(self._session.recording, namespace, lag=bounds.recorder_lag)
-        open_namespace(self._api, namespace, bounds=bounds, run=self._session.run)
-        version = profile.versions[0]
-        path = path_of(GRAPH_KIND, version, namespace)
-        sent = send(
-            self._api, "POST", path, params={"fieldManager": FIELD_MANAGER},
-            body=manifest(graph, version=version, namespace=namespace),
-        )  # fmt: skip
+        tail = Tail(environment.recording, namespace, lag=bounds.recorder_lag)
+        open_namespace(self._api, namespace, bounds=bounds, run=environment.run)
+        requests = GraphRequests(self._api, namespace, version)
+        sent = requests.create(manifest(graph, version=version, namespace=namespace))
         if not sent.answer.ok:
             problem = f"a fresh deploy was answered HTTP {sent.answer.code}: {sent.answer.message}"
             return Fresh(graph=graph, namespace=namespace, problem=problem)
         wanted = Wanted(namespace=namespace, graphs=(graph,), components=(), profile=profile)
+        header = Header(
+            case="", feature="", title="a fresh deploy", operator=environment.operator,
+            namespace=namespace, profile={}, bounds={}, users=environment.users,
+            audited=environment.audited,
+        )  # fmt: skip
 
         def look(state: State) -> list[Mismatch]:
             sight = Sight(state=state, wanted=wanted)
             return mismatches(sight) or unobserved(sight)
 
-        settled = settle(
-            Reading(tail, self._header(namespace)), look=look, since=time.time(),
+        wait = Wait(
+            record=LiveRecord(tail, header), look=look, since=time.time(),
             deadline=bounds.deadline, follow=bounds.follow, hold=bounds.hold, poll=bounds.poll,
-            progress=self._progress,
-            what=lambda state: "fresh deploy: " + progress(Sight(state=state, wanted=wanted)),
         )  # fmt: skip
+        ended = wait.until_held(
+            self._line,
+            lambda state: "fresh deploy: " + progress(Sight(state=state, wanted=wanted)),
+        )
         objects = tuple(obj.raw for obj in tail.state())
-        self._api.request("DELETE", path_of(GRAPH_KIND, version, namespace, graph.name))
+        requests.delete(GRAPH_KIND, graph.name)
         problem = ""
-        if settled.end is not CheckpointEnd.HELD:
-            first = settled.mismatches[0].message if settled.mismatches else "it never was at rest"
+        if ended.end is not CheckpointEnd.HELD:
+            first = ended.mismatches[0].message if ended.mismatches else "it never was at rest"
             problem = f"a fresh deploy of {graph.name} did not settle: {first}"
         return Fresh(graph=graph, namespace=namespace, objects=objects, problem=problem)

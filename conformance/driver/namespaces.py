@@ -11,7 +11,6 @@ from conformance.model import labels
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError
 
-LABEL = labels.OWNED
 _LONGEST = 30
 
 

@@ -1,4 +1,4 @@
-"""Requests to the graph API: where objects are, and how a transition is sent and answered."""
+"""Requests about graphs and components: where the objects are, what is sent, what was answered."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.kube import FIELD_MANAGER, Answer, Api
+from conformance.kube import FIELD_MANAGER, Answer, Api, PatchType
 from conformance.model.doors import Door, Method, request_for
 from conformance.model.errors import InfraError
 from conformance.model.graph import GRAPH_KIND, GROUP, PLURALS, ApiVersion, Graph
@@ -19,8 +19,11 @@ _CONFLICT_TRIES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """One request with its answer. Times are seconds since the epoch."""
+    """One request about the object of that kind and name, with its answer. Times are seconds since
+    the epoch; `*_before` is what a read just before showed, 0 without one."""
 
+    kind: str
+    name: str
     request: Mapping[str, Any]
     answer: Answer
     sent_at: float
@@ -49,61 +52,93 @@ def path_of(kind: str, version: ApiVersion, namespace: str, name: str = "") -> s
     return f"{base}/{name}" if name else base
 
 
-def send(
-    api: Api,
-    verb: str,
-    path: str,
-    *,
-    body: Any = None,
-    content_type: str = "application/json",
-    params: Mapping[str, str] | None = None,
-    generation_before: int = 0,
-    revision_before: int = 0,
-) -> Sent:
-    """Send one request and note both times. Answers of any code are returned, not raised."""
-    sent_at = time.time()
-    answer = api.request(
-        verb, path, body=body, content_type=content_type, params=dict(params or {})
-    )
-    return Sent(
-        request={"verb": verb, "path": path, "contentType": content_type, "body": body,
-                 **({"params": dict(params)} if params else {})},
-        answer=answer,
-        sent_at=sent_at,
-        answered_at=time.time(),
-        generation_before=generation_before,
-        revision_before=revision_before,
-    )  # fmt: skip
+class GraphRequests:
+    """Sends requests to one namespace in one API version, unless a door says otherwise. Answers of
+    any code are returned, not raised; InfraError is raised if there is none."""
 
+    def __init__(self, api: Api, namespace: str, version: ApiVersion) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._version = version
 
-def send_transition(
-    api: Api, transition: Transition, *, before: Graph, door: Door, namespace: str
-) -> Sent:
-    """Send a transition of a graph through a door.
+    def create(self, body: Mapping[str, Any], *, door: Door | None = None) -> Sent:
+        """Create an object; through an apply door by apply, so that the suite owns its fields."""
+        version = self._version if door is None else door.version
+        name, kind = body["metadata"]["name"], body["kind"]
+        if door is not None and door.method is Method.APPLY:
+            return self._send("PATCH", kind, name, version, body=body, content_type=PatchType.APPLY)
+        return self._send("POST", kind, name, version, body=body)
 
-    Raises InfraError if the graph cannot be read in the door's version.
-    """
-    path = path_of(GRAPH_KIND, door.version, namespace, before.name)
-    for attempt in range(_CONFLICT_TRIES):
-        read = api.request("GET", path)
-        if not read.ok:
-            raise InfraError(
-                f"graph {namespace}/{before.name} could not be read as {door.version}: "
-                f"HTTP {read.code} {read.message}"
+    def change(self, transition: Transition, *, before: Graph, door: Door) -> Sent:
+        """Send a transition of a graph through a door. Raises InfraError if the graph cannot be read
+        in the door's version."""
+        path = path_of(GRAPH_KIND, door.version, self._namespace, before.name)
+        for attempt in range(_CONFLICT_TRIES):
+            read = self._api.request("GET", path)
+            if not read.ok:
+                raise InfraError(
+                    f"graph {self._namespace}/{before.name} could not be read as {door.version}: "
+                    f"HTTP {read.code} {read.message}"
+                )
+            request = request_for(
+                transition, before=before, live=read.body, door=door, namespace=self._namespace
             )
-        request = request_for(
-            transition, before=before, live=read.body, door=door, namespace=namespace
-        )
-        params: dict[str, str] = {"fieldManager": FIELD_MANAGER}
-        if door.method is Method.APPLY:
-            params["force"] = "true"
-        metadata = read.body["metadata"]
-        sent = send(
-            api, request.verb, path, body=request.body, content_type=request.content_type,
-            params=params,
+            sent = self._send(
+                request.verb, GRAPH_KIND, before.name, door.version, body=request.body,
+                content_type=request.content_type, live=read.body,
+            )  # fmt: skip
+            if sent.answer.code != 409 or attempt == _CONFLICT_TRIES - 1:
+                break
+        return sent
+
+    def merge(self, kind: str, name: str, patch: Mapping[str, Any], *, read: bool = True) -> Sent:
+        """Send a merge patch; `read` the object first, to note what it was before."""
+        live = self._api.request("GET", self._path(kind, name)) if read else None
+        return self._send(
+            "PATCH", kind, name, self._version, body=patch, content_type=PatchType.MERGE,
+            live=live.body if live is not None and live.ok else {},
+        )  # fmt: skip
+
+    def delete(self, kind: str, name: str, *, propagation: str = "Background") -> Sent:
+        """Delete an object, without waiting until it is gone."""
+        params = {"propagationPolicy": propagation}
+        return self._send("DELETE", kind, name, self._version, params=params)
+
+    def gone(self, kind: str, name: str) -> bool:
+        """True if the object does not exist."""
+        return self._api.request("GET", self._path(kind, name)).code == 404
+
+    def _path(self, kind: str, name: str) -> str:
+        return path_of(kind, self._version, self._namespace, name)
+
+    def _send(
+        self,
+        verb: str,
+        kind: str,
+        name: str,
+        version: ApiVersion,
+        *,
+        body: Any = None,
+        content_type: str = "application/json",
+        params: Mapping[str, str] | None = None,
+        live: Mapping[str, Any] | None = None,
+    ) -> Sent:
+        """`params` are the field manager's unless given; `live` is the object as it was read."""
+        path = path_of(kind, version, self._namespace, "" if verb == "POST" else name)
+        if params is None:
+            force = {"force": "true"} if content_type == PatchType.APPLY else {}
+            params = {"fieldManager": FIELD_MANAGER, **force}
+        metadata = (live or {}).get("metadata", {})
+        sent_at = time.time()
+        answer = self._api.request(verb, path, body, content_type, params)
+        return Sent(
+            kind=kind,
+            name=name,
+            request={"verb": verb, "path": path, "contentType": str(content_type), "body": body,
+                     "params": params},
+            answer=answer,
+            sent_at=sent_at,
+            answered_at=time.time(),
             generation_before=int(metadata.get("generation", 0)),
             revision_before=int(metadata.get("resourceVersion", 0)),
         )  # fmt: skip
-        if sent.answer.code != 409 or attempt == _CONFLICT_TRIES - 1:
-            break
-    return sent

@@ -70,9 +70,9 @@ def describe_step(step: Step) -> str:
 
 
 def unsent(step: Step) -> str:
-    """Why a step made no request: it was moot, waited only, or did something to the operator."""
-    if "moot" in step.answer:
-        return f"not sent, {step.answer['moot']}"
+    """Why a step made no request: it was superseded, waited only, or did something to the operator."""
+    if "superseded" in step.answer:
+        return f"not sent, {step.answer['superseded']}"
     if ChangeKind.OPERATOR in step.kinds:
         return "done to the operator itself, no request"
     return "nothing was sent, the case only waited"

@@ -1,6 +1,7 @@
 """Histories of earlier formats, read as they would be written today, so that they can still be judged.
 
-Format 1 (until 0.1) called a checkpoint a moment, a soak a standing, and retained objects keepers.
+Format 1 (until 0.1) called a checkpoint a moment, a soak a standing, retained objects keepers,
+and a superseded step moot.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ FORMAT = 2
 """The format that is written. A header without a number is of format 1."""
 
 _RECORDS = {"moment": "checkpoint", "standing": "soak"}
+_ANSWERS = {"moot": "superseded"}
 _FIELDS = {("tables", "moment"): "checkpoint"}
 _PROFILE_FIELDS = {"keepers": "retained"}
 
@@ -21,6 +23,9 @@ def upgraded(data: Mapping[str, Any]) -> dict[str, Any]:
     record = str(data.get("record"))
     found = {_FIELDS.get((record, key), key): value for key, value in data.items()}
     found["record"] = _RECORDS.get(record, record)
+    if record == "step":
+        answer = found.get("answer") or {}
+        found["answer"] = {_ANSWERS.get(key, key): value for key, value in answer.items()}
     if record == "header":
         _upgrade_header(found)
     return found

@@ -3,13 +3,12 @@ so to the workers through small files; the worker with disruptive cases opens it
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from conformance.driver.environment import CaseEnvironment
 from conformance.model.errors import InfraError
 from conformance.plugin.environments import TestEnvironment
 from conformance.plugin.run_options import RunOptions
@@ -52,8 +51,8 @@ class Director:
         self.error: BaseException | None = None
         self.failed = False
         """Set once a case has failed: clusters then keep what explains it, before they are closed."""
-        self.descriptions: dict[str, dict[str, Any]] = {}
-        """Of each operator whose cluster was opened: what `TestEnvironment.describe` says."""
+        self.opened: dict[str, CaseEnvironment] = {}
+        """Operator → its shared environment, as cases see it."""
         self.ended: set[str] = set()
         """Operators whose run came to its end on a cluster that judges it."""
 
@@ -138,8 +137,8 @@ class Director:
             try:
                 cluster.open()
                 self._open = cluster
-                self.descriptions[name] = cluster.describe()
-                _publish(_state(self._options, name, "open"), json.dumps(self.descriptions[name]))
+                self.opened[name] = cluster.for_cases()
+                _publish(_state(self._options, name, "open"), self.opened[name].model_dump_json())
             except BaseException as error:  # handed to the main thread, which ends the run
                 self.error = error
                 _publish(_state(self._options, name, "failed"), str(error))
@@ -166,7 +165,7 @@ class Director:
                 cluster.close()
 
 
-def await_shared(options: RunOptions, operator: str, *, quiet: bool = False) -> dict[str, Any]:
+def await_shared(options: RunOptions, operator: str, *, quiet: bool = False) -> CaseEnvironment:
     """A worker's wait for the shared cluster of an operator; `quiet`: until no other case needs it.
     Raises InfraError if it will not come."""
     opened, failed = _state(options, operator, "open"), _state(options, operator, "failed")
@@ -176,8 +175,7 @@ def await_shared(options: RunOptions, operator: str, *, quiet: bool = False) -> 
     if quiet:
         alone = _state(options, operator, "quiet")
         _await(alone.exists, f"the other cases of {operator} to end", within=_QUIET_SECONDS)
-    description: dict[str, Any] = json.loads(opened.read_text())
-    return description
+    return CaseEnvironment.model_validate_json(opened.read_text())
 
 
 def open_own(options: RunOptions, operator: str) -> TestEnvironment:

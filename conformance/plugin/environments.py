@@ -8,14 +8,13 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from conformance.cluster.protocol import Cluster
 from conformance.cluster.provider import choose
 from conformance.driver import graphs
+from conformance.driver.environment import CaseEnvironment
 from conformance.driver.namespaces import namespace_name, open_namespace
-from conformance.driver.requests import path_of, send
-from conformance.driver.session import OperatorControl, Session
+from conformance.driver.requests import GraphRequests
 from conformance.history.records import OperatorEvent, OperatorEventKind, to_json
 from conformance.judge.state.base import Sight, Wanted
 from conformance.judge.state.managers import operators_managers
@@ -26,10 +25,9 @@ from conformance.model.graph import GRAPH_KIND
 from conformance.model.kinds import UNRECORDED, Actor
 from conformance.model.labels import of_run
 from conformance.model.manifest import manifest
-from conformance.model.profile import Profile
 from conformance.operator.install import install
 from conformance.operator.installed import InstalledOperator
-from conformance.operator.pods import adopt_in_pods, attach, install_in_pods
+from conformance.operator.pods import adopt_in_pods, install_in_pods
 from conformance.operator.profiles import LoadedProfile
 from conformance.operator.running import RunningOperator
 from conformance.plugin.leftovers import judge_run
@@ -69,16 +67,15 @@ class TestEnvironment:
         self._exited = threading.Event()
         self._closing = threading.Event()
 
-    @property
-    def session(self) -> Session:
-        """What a case in this very process gets: it may stop the operator."""
-        return self._session(control=self._operator)
-
-    def _session(self, *, control: OperatorControl | None) -> Session:
+    def for_cases(self, *, control: bool = False) -> CaseEnvironment:
+        """What cases need to know; with `control` they may stop the operator, in this process alone."""
         if self._cluster is None or self._operator is None:
             raise InfraError(f"the control plane {self.name} is not open")
-        return Session(
-            profile=_as_seen(self._loaded.profile, self._operator.users[0]),
+        # In pods the operator's user is its ServiceAccount.
+        user = {"identity_user": self._operator.users[0]}
+        operators_users = (*self._operator.users, *self._managers)
+        return CaseEnvironment(
+            profile=self._loaded.profile.model_copy(update=user),
             bounds=self._options.bounds,
             kubeconfig=self._cluster.kubeconfig,
             recording=self.directory,
@@ -86,14 +83,12 @@ class TestEnvironment:
             operator_events=self.directory / OPERATOR_EVENTS,
             operator_log=self._operator.log_path,
             versions=self._cluster.versions,
-            users={
-                **self._cluster.users,
-                **dict.fromkeys((*self._operator.users, *self._managers), Actor.OPERATOR),
-            },
-            control=control,
+            users={**self._cluster.users, **dict.fromkeys(operators_users, Actor.OPERATOR)},
             audited=self._cluster.audit_log is not None,
             delete_namespaces=not self._cluster.throw_away,
             run=self._cluster.run,
+            attachable=self._operator.control,
+            control=self._operator if control else None,
         )
 
     def open(self) -> None:
@@ -137,7 +132,7 @@ class TestEnvironment:
         """Judge, while everything still runs, whether all that stood at rest still does, and what the
         operator leaves once every graph is deleted."""
         if self.judges_end:
-            judge_run(self._session(control=None), started_at=self._opened_at)
+            judge_run(self.for_cases(), started_at=self._opened_at)
 
     def keep_evidence(self) -> None:
         """Export what goes with a cluster and may explain a failure, next to its logs. Best effort: the
@@ -162,22 +157,6 @@ class TestEnvironment:
                 ending.callback(operator.close)
             if cluster is not None and operator is not None:
                 ending.callback(cluster.clear)
-
-    def describe(self) -> dict[str, Any]:
-        """Plain data from which a worker makes its Session."""
-        session = self._session(control=None)
-        return {
-            "kubeconfig": str(session.kubeconfig),
-            "recording": str(session.recording),
-            "operator_log": str(session.operator_log),
-            "versions": dict(session.versions),
-            "users": dict(session.users),
-            "identity_user": session.profile.identity_user,
-            "audited": session.audited,
-            "delete_namespaces": session.delete_namespaces,
-            "run": session.run,
-            "control": self._operator.control if self._operator is not None else None,
-        }
 
     # Parts.
 
@@ -220,8 +199,8 @@ class TestEnvironment:
             namespace = namespace_name(f"warm-up-{self.name}")
             tail = Tail(self.directory, namespace)
             open_namespace(api, namespace, bounds=bounds, run=self._cluster.run)
-            body = manifest(graph, version=version, namespace=namespace)
-            send(api, "POST", path_of(GRAPH_KIND, version, namespace), body=body)
+            requests = GraphRequests(api, namespace, version)
+            requests.create(manifest(graph, version=version, namespace=namespace))
             wanted = Wanted(namespace=namespace, graphs=(graph,), components=(), profile=profile)
             end = time.monotonic() + bounds.warm_up
             while time.monotonic() < end:
@@ -232,7 +211,7 @@ class TestEnvironment:
             if self._cluster.audit_log is None:
                 made = tail.state()
                 self._managers = operators_managers(made, known=self._cluster.users)
-            api.request("DELETE", path_of(GRAPH_KIND, version, namespace, graph.name))
+            requests.delete(GRAPH_KIND, graph.name)
             if not self._cluster.throw_away:
                 api.request("DELETE", f"/api/v1/namespaces/{namespace}")
 
@@ -254,36 +233,3 @@ class TestEnvironment:
             file.write(json.dumps(to_json(event)) + "\n")
         if event.kind is OperatorEventKind.EXITED:
             self._exited.set()
-
-
-def _as_seen(profile: Profile, user: str) -> Profile:
-    """The profile with the user name that the operator really has: in pods its ServiceAccount's."""
-    return profile.model_copy(update={"identity_user": user})
-
-
-def session_from(
-    description: dict[str, Any],
-    *,
-    loaded: LoadedProfile,
-    options: RunOptions,
-    disruptive: bool = False,
-) -> Session:
-    """A worker's Session on a cluster that another process owns. `disruptive`: with the power to stop
-    the operator, where that can be had from outside."""
-    control = description["control"] if disruptive else None
-    kubeconfig = Path(description["kubeconfig"])
-    return Session(
-        profile=_as_seen(loaded.profile, description["identity_user"]),
-        bounds=options.bounds,
-        kubeconfig=kubeconfig,
-        recording=Path(description["recording"]),
-        results=options.results,
-        operator_events=Path(description["recording"]) / OPERATOR_EVENTS,
-        operator_log=Path(description["operator_log"]),
-        versions=description["versions"],
-        users=description["users"],
-        control=attach(control, kubeconfig) if control else None,
-        audited=description["audited"],
-        delete_namespaces=description["delete_namespaces"],
-        run=description["run"],
-    )

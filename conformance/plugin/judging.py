@@ -43,8 +43,8 @@ def run_case(
         problem = error
     history = trial.finish(operator_events(trial, log))
     judgement = judge(history)
-    results = trial.session.results
-    path = history_path(results, trial.case, trial.session.operator)
+    results = trial.environment.results
+    path = history_path(results, trial.case, trial.environment.operator)
     store.write(path, history)
     result = case_result(
         history, judgement, duration=time.time() - trial.started_at, node=item.nodeid,
@@ -56,7 +56,7 @@ def run_case(
     allure_case(history, judgement, explanation)
     item.stash[CONFORMED] = judgement.verdict is Verdict.CONFORMS and not problem
     if item.stash[CONFORMED]:
-        soak.conformed(trial.session.recording, history, others=others_of(history))
+        soak.conformed(trial.environment.recording, history, others=others_of(history))
     if result.gates:
         if result.verdict is Verdict.VIOLATES and result.findings and not result.unexpected_passes:
             raise Violation(explanation.text)

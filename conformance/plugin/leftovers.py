@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from conformance.driver.namespaces import LABEL
-from conformance.driver.session import Session
+from conformance.driver.environment import CaseEnvironment
 from conformance.history import store
 from conformance.history.history import History
 from conformance.history.records import (
@@ -26,6 +25,7 @@ from conformance.judge.checks.storms import operators_writes, too_many
 from conformance.kube import Api, Resource
 from conformance.model.errors import ConformanceError
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP
+from conformance.model.labels import OWNED
 from conformance.model.profile import Feature
 from conformance.model.run_cases import FEATURE, RunCase
 from conformance.record.oplog import noted
@@ -45,7 +45,7 @@ _RECORDER_SECONDS = 60.0
 _GRAPHS = (GRAPH_KIND, COMPONENT_KIND)
 
 
-def judge_run(session: Session, *, started_at: float) -> None:
+def judge_run(session: CaseEnvironment, *, started_at: float) -> None:
     """Record and judge the end of a run; the results stand beside those of the cases.
 
     What keeps it from being judged is told in the result, whose verdict is then at best unknown."""
@@ -59,7 +59,7 @@ def judge_run(session: Session, *, started_at: float) -> None:
         _Judging(session, RunCase.NOTHING_LEFT, Scope.RUN, started_at, record).run(_delete_all)
 
 
-def _nothing_stands(session: Session) -> None:
+def _nothing_stands(session: CaseEnvironment) -> None:
     """No case conformed, so none left a graph that could be looked at again."""
     result = CaseResult(
         id=RunCase.REST, feature=FEATURE, title=RunCase.REST.sentence, operator=session.operator,
@@ -72,7 +72,7 @@ def _nothing_stands(session: Session) -> None:
 class _Judging:
     """One judgement in the making. `began` is when, in seconds since the epoch."""
 
-    session: Session
+    session: CaseEnvironment
     case: RunCase
     scope: Scope
     started_at: float
@@ -143,7 +143,7 @@ def _delete_all(judging: _Judging) -> None:
         _await_rest(judging)
 
 
-def _delete_graphs(session: Session, *, components: bool = True) -> int:
+def _delete_graphs(session: CaseEnvironment, *, components: bool = True) -> int:
     """Delete every graph, and with `components` every component that no graph owns, in the suite's
     namespaces; how many there were."""
     with Api.from_kubeconfig(session.kubeconfig) as api:
@@ -153,7 +153,7 @@ def _delete_graphs(session: Session, *, components: bool = True) -> int:
         owned = {
             item["metadata"]["name"]
             for item in api.metadata_list(api.resource_for("Namespace", ""))[0]
-            if item["metadata"].get("labels", {}).get(LABEL)
+            if item["metadata"].get("labels", {}).get(OWNED)
         }
         found: list[tuple[Resource, str, str]] = []
         for kind in kinds:

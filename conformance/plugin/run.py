@@ -197,7 +197,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         if problem is not None:
             raise problem
 
-    log = pyfuncitem.config.stash[WORKER].log(made.session)
+    log = pyfuncitem.config.stash[WORKER].log(made.environment)
     run_case(pyfuncitem, made, log, call)
     return True
 
@@ -255,7 +255,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     ended = director.ended if director is not None else set()
     reports = summary.write_reports(
         config.stash[OPTIONS], [*cases, *summary.of_run(ended)], given,
-        clusters=director.descriptions if director is not None else {},
+        opened=director.opened if director is not None else {},
         allure_results=Path(allure_results) if allure_results else None,
         broken_off=config.stash.get(_BROKEN_OFF, ""),
     )  # fmt: skip

@@ -7,13 +7,13 @@ import sys
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from filelock import FileLock, Timeout
 
 from conformance import __version__
 from conformance.cluster.pins import PINS
+from conformance.driver.environment import CaseEnvironment
 from conformance.model.errors import UsageError
 from conformance.model.installs import Placement
 from conformance.model.run_cases import FEATURE, RunCase
@@ -123,7 +123,7 @@ def write_reports(
     cases: list[CaseResult],
     options: dict[str, str],
     *,
-    clusters: Mapping[str, Mapping[str, Any]],
+    opened: Mapping[str, CaseEnvironment],
     allure_results: Path | None,
     broken_off: str,
 ) -> list[ConformanceReport]:
@@ -138,7 +138,10 @@ def write_reports(
             profile=loaded.profile,
             bounds=run.bounds,
             cluster=run.cluster.kind.value,
-            versions={**versions, **clusters.get(loaded.name, {}).get("versions", {})},
+            versions={
+                **versions,
+                **(opened[loaded.name].versions if loaded.name in opened else {}),
+            },
             options={"operator": loaded.given, **options},
             admin=run.cluster.placement is Placement.PROCESS
             and loaded.profile.process.cluster_admin,
@@ -224,7 +227,7 @@ class ProgressLines(threading.Thread):
         seconds = _PROGRESS_SECONDS if self._reporter.isatty else _LOG_SECONDS
         while not self._ended.wait(seconds):
             lines = sorted(
-                text for path in self._live.glob("*.progress") if (text := _text(path).strip())
+                text for path in self._live.glob("*.waiting") if (text := _text(path).strip())
             )
             if lines:
                 more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""

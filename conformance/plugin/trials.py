@@ -10,19 +10,20 @@ from pathlib import Path
 import pytest
 
 from conformance import __version__
+from conformance.driver.case_journal import CaseJournal
+from conformance.driver.environment import CaseEnvironment
 from conformance.driver.fresh import FreshStates
 from conformance.driver.namespaces import namespace_name, open_namespace
-from conformance.driver.progress import Progress
-from conformance.driver.session import Session
 from conformance.driver.trial import Trial
+from conformance.driver.wait_line import WaitLine
 from conformance.history.records import Header, OperatorEvent, OperatorEventKind
 from conformance.kube import Api
 from conformance.model.errors import UsageError
+from conformance.operator.pods import attach
 from conformance.plugin import collection, director, environments
 from conformance.plugin.marks import CaseMark, case_id, mark_of, title_of
 from conformance.plugin.run_options import RunOptions
 from conformance.record import soak
-from conformance.record.journal import Journal
 from conformance.record.oplog import OperatorLog, noted
 from conformance.record.tail import Tail
 
@@ -33,32 +34,33 @@ WORKER = pytest.StashKey["Worker"]()
 
 
 class Worker:
-    """What one test process keeps between cases: clients, and a cluster of its own if it needs one."""
+    """What one test process keeps between cases: clients, and an environment of its own if it needs
+    one."""
 
     def __init__(self, options: RunOptions) -> None:
         self._options = options
-        self._sessions: dict[tuple[str, bool], Session] = {}
+        self._shared: dict[tuple[str, bool], CaseEnvironment] = {}
         self._own: tuple[str, environments.TestEnvironment] | None = None
         self._apis: dict[Path, Api] = {}
         self._logs: dict[Path, OperatorLog] = {}
 
-    def session(self, operator: str, *, disruptive: bool) -> Session:
-        """The session a case runs in; opens or awaits the cluster the first time."""
+    def environment(self, operator: str, *, disruptive: bool) -> CaseEnvironment:
+        """What a case runs in; opens or awaits it the first time."""
         if disruptive and not self._options.cluster.one_cluster:
             if self._own is not None and self._own[0] != operator:
                 self._own[1].close()
                 self._own = None
             if self._own is None:
                 self._own = (operator, director.open_own(self._options, operator))
-            return self._own[1].session
+            return self._own[1].for_cases(control=True)
         key = (operator, disruptive)
-        if key not in self._sessions:
-            description = director.await_shared(self._options, operator, quiet=disruptive)
-            self._sessions[key] = environments.session_from(
-                description, loaded=self._options.operator(operator), options=self._options,
-                disruptive=disruptive,
-            )  # fmt: skip
-        return self._sessions[key]
+        if key not in self._shared:
+            shared = director.await_shared(self._options, operator, quiet=disruptive)
+            if disruptive and shared.attachable:
+                control = attach(shared.attachable, shared.kubeconfig)
+                shared = shared.model_copy(update={"control": control})
+            self._shared[key] = shared
+        return self._shared[key]
 
     def api(self, kubeconfig: Path) -> Api:
         """A client that is kept for the cluster of that kubeconfig."""
@@ -66,15 +68,15 @@ class Worker:
             self._apis[kubeconfig] = Api.from_kubeconfig(kubeconfig)
         return self._apis[kubeconfig]
 
-    def log(self, session: Session) -> OperatorLog | None:
-        """The operator's log of a session, read on from where the last case left it."""
-        path = session.operator_log
+    def log(self, environment: CaseEnvironment) -> OperatorLog | None:
+        """The operator's log, read on from where the last case left it."""
+        path = environment.operator_log
         if path is None:
             return None
         return self._logs.setdefault(path, OperatorLog(path))
 
     def close(self) -> None:
-        """Close the own cluster and the clients."""
+        """Close the own environment and the clients."""
         for api in self._apis.values():
             api.close()
         if self._own is not None:
@@ -103,54 +105,61 @@ def trial(request: pytest.FixtureRequest, operator_name: str) -> Iterator[Trial]
     if reason:
         pytest.skip(reason)
     worker = config.stash[WORKER]
-    session = worker.session(operator_name, disruptive=mark.disruptive)
-    api = worker.api(session.kubeconfig)
-    made = _make(item, mark=mark, session=session, api=api, options=options)
+    environment = worker.environment(operator_name, disruptive=mark.disruptive)
+    api = worker.api(environment.kubeconfig)
+    made = _make(item, mark=mark, environment=environment, api=api, options=options)
     item.stash[TRIAL] = made
-    log = worker.log(session)
+    log = worker.log(environment)
     if log is not None:
         log.read()
     yield made
     # What conforms is at rest and costs nothing; deleting it amid other cases would cost a quarter of
     # the run's writes. What does not may keep the operator busy.
     try:
-        if session.delete_namespaces or not item.stash.get(CONFORMED, False):
+        if environment.delete_namespaces or not item.stash.get(CONFORMED, False):
             made.clean_up()
     finally:
         made.close()
 
 
 def _make(
-    item: pytest.Item, *, mark: CaseMark, session: Session, api: Api, options: RunOptions
+    item: pytest.Item,
+    *,
+    mark: CaseMark,
+    environment: CaseEnvironment,
+    api: Api,
+    options: RunOptions,
 ) -> Trial:
     name = case_id(item)
     namespace = namespace_name(name)
-    soak.begins(session.recording, namespace)
-    tail = Tail(session.recording, namespace, elsewhere=True, lag=options.bounds.recorder_lag)
-    open_namespace(api, namespace, bounds=options.bounds, run=session.run)
+    soak.begins(environment.recording, namespace)
+    tail = Tail(environment.recording, namespace, elsewhere=True, lag=options.bounds.recorder_lag)
+    open_namespace(api, namespace, bounds=options.bounds, run=environment.run)
     header = Header(
-        case=name, feature=mark.feature, title=title_of(item), operator=session.operator,
-        namespace=namespace, profile=session.profile.model_dump(mode="json"),
-        bounds=session.bounds.to_json(), versions={"suite": __version__, **session.versions},
-        race=mark.race, users=session.users, audited=session.audited, started_at=time.time(),
+        case=name, feature=mark.feature, title=title_of(item), operator=environment.operator,
+        namespace=namespace, profile=environment.profile.model_dump(mode="json"),
+        bounds=environment.bounds.to_json(), versions={"suite": __version__, **environment.versions},
+        race=mark.race, users=environment.users, audited=environment.audited, started_at=time.time(),
     )  # fmt: skip
     # Only xdist workers have a number; alone, the one process writes the one line.
     worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-    line = Progress(path=options.results / "live" / f"{worker}.progress", case=name)
+    line = WaitLine(path=options.results / "live" / f"{worker}.waiting", case=name)
     return Trial(
-        session=session, api=api, tail=tail, header=header, progress_line=line,
-        journal=Journal(session.recording / "journal" / f"{namespace}.jsonl"),
+        environment=environment, api=api, tail=tail, header=header, wait_line=line,
+        journal=CaseJournal(
+            environment.recording / "journal" / f"{namespace}.jsonl", namespace=namespace
+        ),
         fresh=FreshStates(
             # Shared by all clusters of the operator: where a graph was deployed makes no difference.
-            session=session, api=api, progress_line=line,
-            directory=session.results / "live" / f"fresh-{session.operator}",
+            environment=environment, api=api, wait_line=line,
+            directory=environment.results / "live" / f"fresh-{environment.operator}",
         ),
     )  # fmt: skip
 
 
 def operator_events(trial: Trial, log: OperatorLog | None) -> list[OperatorEvent]:
     """What happened to the operator since its cluster was opened, and its log about this namespace."""
-    events = noted(trial.session.operator_events)
+    events = noted(trial.environment.operator_events)
     if log is not None:
         lines = (event for event in log.read() if event.kind is OperatorEventKind.LOG)
         events += [event for event in lines if trial.namespace in event.text]

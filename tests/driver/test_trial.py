@@ -1,19 +1,19 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conformance.driver.case_journal import CaseJournal
 from conformance.driver.checkpoints import CaseOver
+from conformance.driver.environment import CaseEnvironment
 from conformance.driver.fresh import FreshStates
-from conformance.driver.progress import Progress
-from conformance.driver.requests import send_transition
-from conformance.driver.session import Session
+from conformance.driver.requests import GraphRequests, Sent
 from conformance.driver.trial import Trial
+from conformance.driver.wait_line import WaitLine
 from conformance.history.records import CheckpointEnd, Header, Step
 from conformance.kube import Api, Resource
 from conformance.model.bounds import Bounds
@@ -22,8 +22,13 @@ from conformance.model.errors import InfraError
 from conformance.model.graph import ApiVersion
 from conformance.model.manifest import manifest
 from conformance.model.state import Obj
-from conformance.model.transition import add_multinode, change_node_count, no_op, remove_multinode
-from conformance.record.journal import Journal
+from conformance.model.transition import (
+    Transition,
+    add_multinode,
+    change_node_count,
+    no_op,
+    remove_multinode,
+)
 from conformance.record.layout import Heartbeat, live_file
 from conformance.record.tail import Tail
 from tests.kube.fake_api import FakeApi
@@ -53,21 +58,22 @@ def api(fake: FakeApi, tmp_path: Path) -> Api:
 def trial(api: Api, tmp_path: Path) -> Iterator[Trial]:
     recording = tmp_path / "record"
     bounds = Bounds(recorder_lag=0.2, poll=0.01, deadline=0.1, hold=0.05)
-    session = Session(
+    environment = CaseEnvironment(
         profile=a_profile(), bounds=bounds, kubeconfig=tmp_path / "kubeconfig",
         recording=recording, results=tmp_path / "results",
-        operator_events=recording / "_operator.jsonl", operator_log=None,
+        operator_events=recording / "_operator.jsonl",
     )  # fmt: skip
     header = Header(
-        case="add/worker", feature="add", title="a case", operator=session.operator, namespace=NS,
-        profile=session.profile.model_dump(mode="json"), bounds=bounds.to_json(),
+        case="add/worker", feature="add", title="a case", operator=environment.operator,
+        namespace=NS, profile=environment.profile.model_dump(mode="json"), bounds=bounds.to_json(),
     )  # fmt: skip
-    line = Progress(path=None)
+    line = WaitLine(path=None)
     made_trial = Trial(
-        session=session, api=api, tail=Tail(recording, NS, lag=bounds.recorder_lag), header=header,
-        progress_line=line, journal=Journal(tmp_path / "journal.jsonl"),
+        environment=environment, api=api, tail=Tail(recording, NS, lag=bounds.recorder_lag),
+        header=header, wait_line=line,
+        journal=CaseJournal(tmp_path / "journal.jsonl", namespace=NS),
         fresh=FreshStates(
-            session=session, api=api, directory=tmp_path / "fresh", progress_line=line
+            environment=environment, api=api, directory=tmp_path / "fresh", wait_line=line
         ),
     )  # fmt: skip
     yield made_trial
@@ -112,12 +118,13 @@ def test_a_step_that_a_refusal_made_pointless_is_journalled_and_not_sent(
 ) -> None:
     deployed(fake, trial)
     fake.answers["PATCH", ONE] = refusal
-    refused = trial.change(GRAPH, add_multinode(WORKER))
-    moot = trial.change(GRAPH, remove_multinode(WORKER))
+    trial.change(GRAPH, add_multinode(WORKER))
+    trial.change(GRAPH, remove_multinode(WORKER))
+    refused, superseded = trial.steps[1:]
     assert refused.code == 403
     assert len(sent(fake, "PATCH")) == 1
-    assert (moot.code, moot.request) == (0, {})
-    assert "moot" in moot.answer
+    assert (superseded.code, superseded.request) == (0, {})
+    assert "superseded" in superseded.answer
     assert [step.name for step in steps(trial)] == [
         f"deploy {GRAPH.name}", "add-multinode-2", "remove-multinode",
     ]  # fmt: skip
@@ -126,7 +133,8 @@ def test_a_step_that_a_refusal_made_pointless_is_journalled_and_not_sent(
 def test_a_no_op_is_sent_although_it_changes_nothing(fake: FakeApi, trial: Trial) -> None:
     deployed(fake, trial)
     fake.answers["PATCH", ONE] = lambda: (200, stored())
-    step = trial.change(GRAPH, no_op())
+    trial.change(GRAPH, no_op())
+    step = trial.steps[-1]
     assert (step.code, step.moved) == (200, False)
     assert len(sent(fake, "PATCH")) == 1
 
@@ -134,8 +142,9 @@ def test_a_no_op_is_sent_although_it_changes_nothing(fake: FakeApi, trial: Trial
 def test_a_refused_step_leaves_the_wanted_graph_as_it_was(fake: FakeApi, trial: Trial) -> None:
     deployed(fake, trial)
     fake.answers["PATCH", ONE] = refusal
-    trial.change(GRAPH, add_multinode(WORKER))
-    assert trial.graph(GRAPH.name).service(WORKER).node_count is None
+    graph = trial.change(GRAPH, add_multinode(WORKER))
+    assert graph == trial.graph(GRAPH.name)
+    assert graph.service(WORKER).node_count is None
 
 
 def test_an_accepted_step_moves_the_wanted_graph_and_notes_both_generations(
@@ -143,8 +152,10 @@ def test_an_accepted_step_moves_the_wanted_graph_and_notes_both_generations(
 ) -> None:
     deployed(fake, trial)
     fake.answers["PATCH", ONE] = lambda: (200, stored(revision=9, generation=2))
-    step = trial.change(GRAPH, add_multinode(WORKER, node_count=3))
-    assert trial.graph(GRAPH.name).service(WORKER).node_count == 3
+    graph = trial.change(GRAPH, add_multinode(WORKER, node_count=3))
+    assert graph == trial.graph(GRAPH.name)
+    assert graph.service(WORKER).node_count == 3
+    step = trial.steps[-1]
     assert (step.generation_before, step.generation_after, step.moved) == (1, 2, True)
     assert (step.revision_before, step.revision_after) == (7, 9)
 
@@ -152,8 +163,18 @@ def test_an_accepted_step_moves_the_wanted_graph_and_notes_both_generations(
 def test_two_steps_of_one_name_are_told_apart(fake: FakeApi, trial: Trial) -> None:
     deployed(fake, trial)
     fake.answers["PATCH", ONE] = refusal
-    names = [trial.change(GRAPH, add_multinode(WORKER)).name for _ in range(3)]
-    assert names == ["add-multinode-2", "add-multinode-2 #2", "add-multinode-2 #3"]
+    for _ in range(3):
+        trial.change(GRAPH, add_multinode(WORKER))
+    assert [step.name for step in trial.steps[1:]] == [
+        "add-multinode-2",
+        "add-multinode-2 #2",
+        "add-multinode-2 #3",
+    ]
+
+
+def changed(api: Api, transition: Transition, door: Door) -> Sent:
+    requests = GraphRequests(api, NS, ApiVersion.V1BETA1)
+    return requests.change(transition, before=GRAPH, door=door)
 
 
 def test_a_replace_that_was_overtaken_is_built_anew_on_a_new_read(fake: FakeApi, api: Api) -> None:
@@ -161,7 +182,7 @@ def test_a_replace_that_was_overtaken_is_built_anew_on_a_new_read(fake: FakeApi,
     fake.answers["GET", ONE] = lambda: (200, stored(next(reads)))
     fake.answers["PUT", ONE] = lambda: next(writes)
     door = Door(method=Method.REPLACE, version=ApiVersion.V1BETA1)
-    answer = send_transition(api, add_multinode(WORKER), before=GRAPH, door=door, namespace=NS)
+    answer = changed(api, add_multinode(WORKER), door)
     assert (answer.answer.code, answer.revision_before) == (200, 9)
     versions = [body["metadata"]["resourceVersion"] for body in sent(fake, "PUT")]
     assert versions == ["7", "8", "9"]
@@ -172,7 +193,7 @@ def test_conflicts_without_an_end_are_answered_as_they_are(fake: FakeApi, api: A
     fake.answers["GET", ONE] = lambda: (200, stored())
     fake.answers["PUT", ONE] = conflict
     door = Door(method=Method.REPLACE, version=ApiVersion.V1BETA1)
-    answer = send_transition(api, add_multinode(WORKER), before=GRAPH, door=door, namespace=NS)
+    answer = changed(api, add_multinode(WORKER), door)
     assert answer.answer.code == 409
     assert len(sent(fake, "PUT")) == 5
 
@@ -180,7 +201,7 @@ def test_conflicts_without_an_end_are_answered_as_they_are(fake: FakeApi, api: A
 def test_a_graph_that_cannot_be_read_is_no_verdict_on_the_operator(fake: FakeApi, api: Api) -> None:
     door = Door(method=Method.MERGE_PATCH, version=ApiVersion.V1ALPHA1)
     with pytest.raises(InfraError, match="could not be read as v1alpha1: HTTP 404"):
-        send_transition(api, change_node_count(WORKER, to=3), before=GRAPH, door=door, namespace=NS)
+        changed(api, change_node_count(WORKER, to=3), door)
 
 
 def test_apply_sends_the_whole_graph_by_force_under_one_manager(
@@ -229,7 +250,7 @@ def test_an_operator_that_was_ended_by_half_is_started_again_and_the_cause_is_to
     trial: Trial, kill: bool, comes_back: bool
 ) -> None:
     control: Any = Control(comes_back=comes_back)
-    trial.session = dataclasses.replace(trial.session, control=control)
+    trial.environment = trial.environment.model_copy(update={"control": control})
     with (
         pytest.raises(InfraError, match="its pods may not be deleted"),
         trial.operator_down(kill=kill),

@@ -159,9 +159,9 @@ def test_pauses_of_the_case_are_kept_and_quick_steps_stay_quick() -> None:
     assert lines[2:] == ["# first", "# quick", "sleep 4", "# late"]
 
 
-def test_a_moot_step_and_a_wait_send_nothing(tmp_path: Path) -> None:
+def test_a_superseded_step_and_a_wait_send_nothing(tmp_path: Path) -> None:
     story = sample.Story()
-    story.step(0.0, "again", code=0, request={}, answer={"moot": "an earlier refusal stands"})
+    story.step(0.0, "again", code=0, request={}, answer={"superseded": "an earlier refusal stands"})
     story.step(1.0, "idle", kinds=(ChangeKind.NO_OP,), code=0, request={}, target="")
     text = script(story.history())
     assert "# again\n# not sent, an earlier refusal stands" in text

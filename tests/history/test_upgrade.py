@@ -41,15 +41,20 @@ def test_a_history_of_the_first_format_is_read_in_todays_words(tmp_path: Path) -
         "record": "standing", "case": "c", "namespace": "n", "at": 2.0, "revision": 5, "graphs": [],
     }  # fmt: skip
     tables = {"record": "tables", "moment": "verdict 1", "at": 2.0, "text": {"Pod": "p"}}
-    history = store.read(
-        stored(tmp_path / "c.jsonl.zst", header(scope="standing"), moment, standing, tables)
-    )
+    step = {
+        "record": "step", "name": "s", "kinds": [], "target": "g", "target_kind": "k",
+        "namespace": "n", "judged": True, "expect": "promise", "door": "", "request": {},
+        "sent_at": 1.0, "answered_at": 1.0, "code": 0, "answer": {"moot": "it already is"},
+    }  # fmt: skip
+    records = (header(scope="standing"), step, moment, standing, tables)
+    history = store.read(stored(tmp_path / "c.jsonl.zst", *records))
     assert history.header.format == FORMAT
     assert history.header.scope is Scope.SOAK
     assert [retained.name for retained in history.profile.retained] == ["ssh-key"]
     assert [checkpoint.name for checkpoint in history.checkpoints] == ["verdict 1"]
     assert [soak.case for soak in history.soaks] == ["c"]
     assert history.tables[0].checkpoint == "verdict 1"
+    assert history.steps[0].answer == {"superseded": "it already is"}
 
 
 def test_a_history_of_a_format_to_come_is_refused_in_a_sentence(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ import json
 import os
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+from conformance.driver.environment import CaseEnvironment
 from conformance.history import store
 from conformance.history.history import History
 from conformance.history.records import (
@@ -33,7 +33,7 @@ from conformance.model.errors import InfraError, UsageError
 from conformance.model.profile import Profile
 from conformance.model.run_cases import FEATURE, RunCase
 from conformance.model.transition import add_multinode
-from conformance.plugin import director, environments, run, trials
+from conformance.plugin import director, run, trials
 from conformance.plugin.marks import case_id
 from conformance.record import soak
 from conformance.report.build import case_result, history_file
@@ -52,9 +52,12 @@ class FakeCluster:
     def __init__(self, *, loaded: Any, options: Any, name: str, say: Any = None) -> None:
         self.loaded, self.options, self.name = loaded, options, name
 
-    @property
-    def session(self) -> Any:
-        return session_from({}, loaded=self.loaded, options=self.options)
+    def for_cases(self, *, control: bool = False) -> CaseEnvironment:
+        results = self.options.results
+        return CaseEnvironment(
+            profile=self.loaded.profile, bounds=Bounds(), kubeconfig=Path("none"), results=results,
+            recording=results / "live" / "record", operator_events=results / "none.jsonl",
+        )  # fmt: skip
 
     def open(self) -> None:
         if self.loaded.name in os.environ.get("FAKE_SHUT", "").split(","):
@@ -73,9 +76,6 @@ class FakeCluster:
         tell(self.options.results, f"judge {self.name}")
         if "FAKE_LOST_END" not in os.environ:
             judge_nothing(self.loaded, self.options.results)
-
-    def describe(self) -> dict[str, Any]:
-        return {}
 
     def keep_evidence(self) -> None:
         tell(self.options.results, f"evidence {self.name}")
@@ -104,26 +104,17 @@ def judge_nothing(loaded: Any, results: Path) -> None:
         write_case(results, case_result(history, judge(history), duration=0, history_file=file))
 
 
-def session_from(_description: Any, *, loaded: Any, options: Any, disruptive: bool = False) -> Any:
-    return SimpleNamespace(
-        profile=loaded.profile, operator=loaded.name, results=options.results,
-        recording=options.results / "live" / "record",
-        operator_events=options.results / "none.jsonl", operator_log=None,
-        kubeconfig=Path("none"), delete_namespaces=False,
-    )  # fmt: skip
-
-
 class FakeTrial:
     """`good()` or `bad()` once, or nothing: then nothing was proven."""
 
-    def __init__(self, session: Any, case: str) -> None:
-        self.session = session
-        self.profile: Profile = session.profile
+    def __init__(self, environment: CaseEnvironment, case: str) -> None:
+        self.environment = environment
+        self.profile: Profile = environment.profile
         self.case, self.namespace, self.started_at = case, "ns", time.time()
-        soak.begins(session.recording, self.namespace)
+        soak.begins(environment.recording, self.namespace)
         self.built: HistoryBuilder | None = None
         worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-        tell(session.results, f"case {session.operator} {case} {worker}")
+        tell(environment.results, f"case {environment.operator} {case} {worker}")
 
     def good(self) -> None:
         """Multinode is added, and the Deployment goes."""
@@ -156,11 +147,11 @@ class FakeTrial:
 
     def finish(self, _events: list[OperatorEvent]) -> History:
         history = (self.built or HistoryBuilder(self.profile, case=self.case)).history()
-        header = dataclasses.replace(history.header, operator=self.session.operator)
+        header = dataclasses.replace(history.header, operator=self.environment.operator)
         return History([header, *history.records[1:]])
 
     def clean_up(self) -> None:
-        tell(self.session.results, f"clean {self.case}")
+        tell(self.environment.results, f"clean {self.case}")
 
     def close(self) -> None:
         pass
@@ -169,9 +160,8 @@ class FakeTrial:
 def pytest_configure() -> None:
     changes: dict[Any, dict[str, Any]] = {
         director: {"TestEnvironment": FakeCluster},
-        environments: {"session_from": session_from},
         run: {"ensure": lambda: None},
-        trials: {"_make": lambda item, *, session, **_: FakeTrial(session, case_id(item))},
+        trials: {"_make": lambda item, *, environment, **_: FakeTrial(environment, case_id(item))},
         trials.Worker: {"api": lambda self, kubeconfig: None},
     }
     for place, names in changes.items():

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from conformance.cluster.provider import ClusterKind, ClusterRequest
+from conformance.driver.environment import CaseEnvironment
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError
 from conformance.operator import profiles
 from conformance.plugin import director
 from conformance.plugin.director import Director, await_shared, open_own
 from conformance.plugin.run_options import RunOptions
+from tests.objects import a_profile
 from tests.plugin.support import profile
 
 
@@ -41,8 +43,12 @@ class Clusters:
                 raise self.clusters.shut[self.name]
             self.clusters.said.append(f"open {self.name}")
 
-        def describe(self) -> dict[str, Any]:
-            return {"kubeconfig": self.name}
+        def for_cases(self) -> CaseEnvironment:
+            return CaseEnvironment(
+                profile=a_profile(), bounds=Bounds(), kubeconfig=Path(self.name),
+                recording=Path("record"), results=Path("results"), operator_events=Path("events"),
+                versions={"etcd": "1"}, users={"admin": "suite"},
+            )  # fmt: skip
 
         def failure(self) -> str | None:
             if isinstance(self.clusters.dead, InfraError):
@@ -103,7 +109,7 @@ def test_where_all_share_one_cluster_disruptive_cases_get_it_once_it_is_quiet(
     run.finished("a")
     assert quiet.exists()
     assert clusters.said == ["open one-shared"]
-    assert await_shared(shared, "one", quiet=True) == {"kubeconfig": "one-shared"}
+    assert await_shared(shared, "one", quiet=True).kubeconfig == Path("one-shared")
     run.finished("kill")
     assert clusters.said == ["open one-shared", "judge one-shared", "close one-shared"]
     run.close(judge=True)
@@ -116,7 +122,7 @@ def test_disruptive_cases_alone_get_the_shared_cluster_at_once(
     run.start()
     run.expect_cases({"kill": ("one", True)})
     run.wait_open()
-    assert await_shared(options, "one", quiet=True) == {"kubeconfig": "one-shared"}
+    assert await_shared(options, "one", quiet=True).kubeconfig == Path("one-shared")
     run.close(judge=True)
 
 
@@ -263,7 +269,7 @@ def test_workers_learn_of_an_open_cluster_through_a_file(
 ) -> None:
     run = Director(options)
     threading.Timer(0.05, run.start).start()
-    assert await_shared(options, "one") == {"kubeconfig": "one-shared"}
+    assert await_shared(options, "one") == run.opened["one"]
     run.close(judge=False)
 
 

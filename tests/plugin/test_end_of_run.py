@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from conformance.driver.session import Session
+from conformance.driver.environment import CaseEnvironment
 from conformance.history.records import CheckpointEnd, Event, EventType, Record, Scope, Write
 from conformance.model.bounds import Bounds
 from conformance.model.labels import OWNED
@@ -73,7 +73,7 @@ def judging(record: WholeRecord) -> leftovers._Judging:
         users={OPERATOR: "operator"},
     )  # fmt: skip
     return leftovers._Judging(
-        cast("Session", session), RunCase.NOTHING_LEFT, Scope.RUN, time.time(), record
+        cast("CaseEnvironment", session), RunCase.NOTHING_LEFT, Scope.RUN, time.time(), record
     )
 
 

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from conformance.driver.lookup import child_of
+from conformance.driver.children import child_of
 from conformance.judge.checks import equivalence, quiescence
 from conformance.model.state import Obj, State
 from conformance.model.transition import add_multinode, scale

@@ -123,7 +123,7 @@ def test_no_op_that_moves_the_generation_fails(still: Transition) -> None:
 
 def test_step_after_a_refusal_that_asks_for_nothing_is_not_applicable() -> None:
     h = refused()
-    h.step(remove_multinode("Worker"), SINGLE, code=0, answer={"moot": "refused"})
+    h.step(remove_multinode("Worker"), SINGLE, code=0, answer={"superseded": "refused"})
     h.checkpoint(SINGLE)
     assert outcome(h, "remove-multinode") is Outcome.NOT_APPLICABLE
 
@@ -141,7 +141,7 @@ def test_case_whose_only_judged_step_is_moot_proves_nothing() -> None:
     h = refused()
     step = next(r for r in h.records if isinstance(r, Step) and r.name == "add-multinode-2")
     h.records[h.records.index(step)] = dataclasses.replace(step, judged=False)
-    h.step(remove_multinode("Worker"), SINGLE, code=0, answer={"moot": "refused"})
+    h.step(remove_multinode("Worker"), SINGLE, code=0, answer={"superseded": "refused"})
     h.checkpoint(SINGLE)
     assert verdict(h) is Verdict.UNKNOWN
 

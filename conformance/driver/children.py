@@ -1,4 +1,4 @@
-"""Finding the operator's own objects by what they belong to; their names are never assumed."""
+"""The operator's own objects, found by what they belong to; their names are never assumed."""
 
 from __future__ import annotations
 
@@ -25,11 +25,28 @@ def component_of(state: State, graph: str, service: str, profile: Profile) -> Ob
 
 
 def child_of(state: State, graph: str, kind: str, service: str, profile: Profile) -> Obj:
-    """The operator's own object of that kind for a graph's service: one below the component or the
-    graph, not what an LWS makes below it (its headless Service). Raises InfraError if there is none."""
+    """The child of that kind for a graph's service: one below the component or the graph, not what an
+    LWS makes below it (its headless Service). Raises InfraError if there is none."""
     found = _child(state, graph, kind, service, profile)
     if found is None:
         raise InfraError(f"graph {graph} has no {kind} for service {service}")
+    return found
+
+
+def fresh_child_of(fresh: Fresh, kind: str, service: str, profile: Profile) -> Obj:
+    """The same of a fresh deploy. Raises InfraError if it has none."""
+    try:
+        return child_of(_state(fresh), fresh.graph.name, kind, service, profile)
+    except InfraError as error:
+        problem = f": {fresh.problem}" if fresh.problem else ""
+        raise InfraError(f"in a fresh deploy, {error}{problem}") from error
+
+
+def has_child(fresh: Fresh, kind: str, service: str, profile: Profile) -> bool:
+    """True if a fresh deploy has such a child. Raises InfraError if it has none and never settled."""
+    found = _child(_state(fresh), fresh.graph.name, kind, service, profile) is not None
+    if not found and fresh.problem:
+        raise InfraError(fresh.problem)
     return found
 
 
@@ -47,20 +64,5 @@ def _child(state: State, graph: str, kind: str, service: str, profile: Profile) 
     return None
 
 
-def has_child(fresh: Fresh, kind: str, service: str, profile: Profile) -> bool:
-    """Whether a fresh deploy has such an object. Raises InfraError if it has none and never settled."""
-    state = State(Obj(raw) for raw in fresh.objects)
-    found = _child(state, fresh.graph.name, kind, service, profile) is not None
-    if not found and fresh.problem:
-        raise InfraError(fresh.problem)
-    return found
-
-
-def fresh_child_of(fresh: Fresh, kind: str, service: str, profile: Profile) -> Obj:
-    """The same of a fresh deploy. Raises InfraError if it has none."""
-    state = State(Obj(raw) for raw in fresh.objects)
-    try:
-        return child_of(state, fresh.graph.name, kind, service, profile)
-    except InfraError as error:
-        problem = f": {fresh.problem}" if fresh.problem else ""
-        raise InfraError(f"in a fresh deploy, {error}{problem}") from error
+def _state(fresh: Fresh) -> State:
+    return State(Obj(raw) for raw in fresh.objects)

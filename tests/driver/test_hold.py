@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from conformance.driver import settle as settle_module
-from conformance.driver.progress import Progress
-from conformance.driver.settle import Settled, _Watch, settle
+from conformance.driver import hold as hold_module
+from conformance.driver.hold import Wait, WaitResult
+from conformance.driver.wait_line import WaitLine
 from conformance.history.records import CheckpointEnd, Event, EventType
 from conformance.judge.state.base import Mismatch
 from conformance.judge.state.changes import Act, Change
@@ -27,7 +27,7 @@ LWS_MISSING = Mismatch(
 
 class World:
     """A namespace by script: when it matches, what is recorded, which writes count. It stands in for
-    the reading and for the clock."""
+    the live record and for the clock."""
 
     def __init__(self) -> None:
         self.now = SINCE
@@ -72,7 +72,7 @@ class World:
         self.happens(start)
         self.happens(end)
 
-    # What a Reading is asked -----------------------------------------------------------------
+    # What a LiveRecord is asked -----------------------------------------------------------------
 
     def poll(self) -> list[Event]:
         if self.now >= self.dies_at:
@@ -105,20 +105,20 @@ class World:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     scripted = World()
-    monkeypatch.setattr(settle_module, "time", scripted)
+    monkeypatch.setattr(hold_module, "time", scripted)
     return scripted
 
 
 def wait(
     world: World, *, quiet: bool = False, hold: float = HOLD, requests: int | None = None
-) -> Settled:
+) -> WaitResult:
     """Step through the script until the wait ends."""
-    watch = _Watch(
-        reading=world, look=world.look, since=SINCE, deadline=DEADLINE, follow=FOLLOW,
-        hold=hold, quiet=quiet, requests=requests,
-    )  # fmt: skip
+    under_way = Wait(
+        record=world, look=world.look, since=SINCE, deadline=DEADLINE, follow=FOLLOW,
+        hold=hold, poll=POLL, quiet=quiet, requests=requests,
+    )  # type: ignore[arg-type]  # fmt: skip
     while world.now < SINCE + 10 * DEADLINE:
-        settled = watch.step()
+        settled = under_way.step()
         if settled is not None:
             return settled
         world.now += POLL
@@ -329,11 +329,12 @@ def test_a_dead_recorder_ends_the_wait_without_a_conclusion(world: World) -> Non
 # The wait itself, by the real clock, with short times ------------------------------------------
 
 
-def real(world: World, progress: Progress, what: Callable[[State], str]) -> Settled:
-    return settle(
-        world, look=world.look, since=world.time(), deadline=0.2, follow=0.1, hold=0.1, poll=0.01,
-        progress=progress, what=what,
+def real(world: World, line: WaitLine, describe: Callable[[State], str]) -> WaitResult:
+    under_way = Wait(
+        record=world, look=world.look, since=world.time(), deadline=0.2, follow=0.1, hold=0.1,
+        poll=0.01,
     )  # type: ignore[arg-type]  # fmt: skip
+    return under_way.until_held(line, describe)
 
 
 class RealTime(World):
@@ -349,17 +350,17 @@ def real_world(monkeypatch: pytest.MonkeyPatch) -> RealTime:
     return RealTime()
 
 
-def test_settle_looks_until_it_is_held_and_takes_its_line_away(
+def test_a_wait_looks_until_it_is_held_and_takes_its_line_away(
     real_world: RealTime, tmp_path: Path
 ) -> None:
-    line = tmp_path / "gw0.progress"
+    line = tmp_path / "gw0.waiting"
     said: list[str] = []
 
     def what(_state: State) -> str:
         said.append("looked")
         return "2 of 2 pods ready"
 
-    settled = real(real_world, Progress(path=line, case="add/worker"), what)
+    settled = real(real_world, WaitLine(path=line, case="add/worker"), what)
     assert settled.end is CheckpointEnd.HELD
     assert settled.reached_at is not None
     assert settled.ended_at - settled.reached_at >= 0.1
@@ -367,16 +368,16 @@ def test_settle_looks_until_it_is_held_and_takes_its_line_away(
     assert not line.exists()
 
 
-def test_settle_gives_up_at_the_deadline(real_world: RealTime) -> None:
+def test_a_wait_ends_at_the_deadline(real_world: RealTime) -> None:
     began = real_world.time()
     real_world.wrong.append((0.0, float("inf")))
-    settled = real(real_world, Progress(path=None), lambda _state: "")
+    settled = real(real_world, WaitLine(path=None), lambda _state: "")
     assert (settled.end, settled.mismatches) == (CheckpointEnd.DEADLINE, (LWS_MISSING,))
     assert 0.2 <= settled.ended_at - began < 2.0
 
 
 def test_the_result_of_a_wait_cannot_be_changed() -> None:
-    settled: Any = Settled(
+    settled: Any = WaitResult(
         end=CheckpointEnd.HELD, reached_at=1.0, ended_at=2.0, deadline=30.0, mismatches=()
     )
     with pytest.raises(dataclasses.FrozenInstanceError):

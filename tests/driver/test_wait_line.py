@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.driver import progress as progress_module
-from conformance.driver.progress import Progress
+from conformance.driver import wait_line
+from conformance.driver.wait_line import WaitLine
 
 
 class Clock:
@@ -19,16 +19,16 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     ticking = Clock()
-    monkeypatch.setattr(progress_module, "time", ticking)
+    monkeypatch.setattr(wait_line, "time", ticking)
     return ticking
 
 
 def test_the_line_says_what_is_awaited_how_long_and_of_which_bound(
     clock: Clock, tmp_path: Path
 ) -> None:
-    line = Progress(path=tmp_path / "gw0.progress", case="add/worker")
-    line.waiting(lambda: "1 of 2 pods ready", elapsed=3.21, bound=30.0)
-    text = (tmp_path / "gw0.progress").read_text()
+    line = WaitLine(path=tmp_path / "gw0.waiting", case="add/worker")
+    line.show(lambda: "1 of 2 pods ready", elapsed=3.21, bound=30.0)
+    text = (tmp_path / "gw0.waiting").read_text()
     assert text == "add/worker: 1 of 2 pods ready, 3.2 s of 30 s\n"
 
 
@@ -39,23 +39,23 @@ def test_a_state_is_described_only_when_a_line_is_due(clock: Clock, tmp_path: Pa
         asked.append(clock.now)
         return "something"
 
-    line = Progress(path=tmp_path / "gw0.progress", case="add/worker")
+    line = WaitLine(path=tmp_path / "gw0.waiting", case="add/worker")
     for _ in range(5):
-        line.waiting(what, elapsed=0.0, bound=30.0)
+        line.show(what, elapsed=0.0, bound=30.0)
         clock.now += 1.0
     assert asked == [100.0, 102.0, 104.0]
 
 
 def test_a_line_that_cannot_be_written_fails_no_case(clock: Clock, tmp_path: Path) -> None:
-    line = Progress(path=tmp_path / "missing" / "gw0.progress", case="add/worker")
-    line.waiting(lambda: "something", elapsed=0.0, bound=30.0)
+    line = WaitLine(path=tmp_path / "missing" / "gw0.waiting", case="add/worker")
+    line.show(lambda: "something", elapsed=0.0, bound=30.0)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_clearing_takes_the_line_away_and_may_be_done_twice(clock: Clock, tmp_path: Path) -> None:
-    path = tmp_path / "gw0.progress"
-    line = Progress(path=path, case="add/worker")
-    line.waiting(lambda: "something", elapsed=0.0, bound=30.0)
+    path = tmp_path / "gw0.waiting"
+    line = WaitLine(path=path, case="add/worker")
+    line.show(lambda: "something", elapsed=0.0, bound=30.0)
     assert path.exists()
     line.clear()
     line.clear()
@@ -66,6 +66,6 @@ def test_without_a_file_nothing_is_described(clock: Clock) -> None:
     def what() -> str:
         raise AssertionError("nobody reads it")
 
-    line = Progress(path=None)
-    line.waiting(what, elapsed=0.0, bound=30.0)
+    line = WaitLine(path=None)
+    line.show(what, elapsed=0.0, bound=30.0)
     line.clear()

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from conformance.driver.lookup import child_of, fresh_child_of, has_child
+from conformance.driver.children import child_of, fresh_child_of, has_child
 from conformance.history.records import Fresh
 from conformance.model.errors import InfraError
 from conformance.model.state import Obj, State

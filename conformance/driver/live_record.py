@@ -1,4 +1,4 @@
-"""What the driver reads while it waits: the live record of a namespace, and what counts in it."""
+"""The record of a namespace while it is being written, and which writes in it count."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from conformance.model.state import State
 from conformance.record.tail import Tail
 
 
-class Reading:
+class LiveRecord:
     """A tail and the log of its writes, kept in step also when others poll the tail."""
 
     def __init__(self, tail: Tail, header: Header) -> None:
@@ -26,11 +26,11 @@ class Reading:
         return [record for record in new if isinstance(record, Event)]
 
     def state(self) -> State:
-        """The namespace as read so far."""
+        """The namespace as recorded so far."""
         return self.tail.state()
 
     def counted(self, start: float, end: float) -> list[CountedWrite]:
-        """Writes that begin a hold anew, with `start` < time <= `end`."""
+        """Writes that restart a hold window, with `start` < time <= `end`."""
         return self._log.counted(start, end)
 
     def too_many(self, start: float, end: float, *, allowed: int) -> float | None:

@@ -1,0 +1,162 @@
+"""Waiting until a state is reached and held. Polling only decides when to stop looking.
+
+Until the deadline a mismatch or a disturbing write starts the hold window again; a hold window that
+has not begun by the deadline ends the wait.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tenacity import Retrying, retry_if_result, wait_fixed
+
+from conformance.driver.live_record import LiveRecord
+from conformance.driver.wait_line import WaitLine
+from conformance.history.records import CheckpointEnd, Event, EventType
+from conformance.judge.state.base import Mismatch
+from conformance.judge.state.changes import EVIDENCE_KINDS, Part, changed_parts
+from conformance.judge.state.status import claim
+from conformance.model.graph import PLURALS
+from conformance.model.kinds import PLATFORM_KINDS, WORKLOADS
+from conformance.model.state import Obj, State
+
+# A platform that never comes to rest must not keep a case for ever.
+_LONGEST = 2.0
+# Graphs and components: their status is what the operator says.
+_CLAIMING = frozenset(PLURALS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitResult:
+    """How a wait ended. Times are seconds since the epoch."""
+
+    end: CheckpointEnd
+    reached_at: float | None
+    ended_at: float
+    deadline: float
+    """Seconds that were allowed in the end: the deadline, and more if the platform was slow."""
+    mismatches: tuple[Mismatch, ...]
+
+
+@dataclass(kw_only=True)
+class Wait:
+    """One wait for a state. Durations are seconds, `since` is seconds since the epoch."""
+
+    record: LiveRecord
+    look: Callable[[State], Sequence[Mismatch]]
+    """What of a state still does not match."""
+    since: float
+    deadline: float
+    follow: float
+    """What the operator has after the platform's last change; see `Bounds.follow`."""
+    hold: float
+    poll: float
+    quiet: bool = False
+    """Every change but evidence restarts the hold window, status and platform included: what is
+    still on its way somewhere is not at rest. A status of a graph or component that claims what it
+    claimed before is no change."""
+    requests: int | None = None
+    """More mutating requests of the operator than this in one hold window, no-ops and refused ones
+    included, restart it after the last one too many: an operator that backs off from what it cannot
+    do comes to rest, one that does not is seen at the deadline."""
+    held_since: float | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._longest = _LONGEST * self.deadline
+        self._generations: dict[str, int] = {}
+        self._claims = {obj.uid: obj for obj in self.record.state() if obj.kind in _CLAIMING}
+        self._mismatches: tuple[Mismatch, ...] | None = None
+
+    def until_held(self, line: WaitLine, describe: Callable[[State], str]) -> WaitResult:
+        """Look at the record until the state matches and has stayed so for the hold window, or the
+        deadline; `line` then shows what `describe` says. Raises InfraError when the recorder died:
+        nothing can be concluded then."""
+
+        def attempt() -> WaitResult | None:
+            result = self.step()
+            line.show(
+                lambda: describe(self.record.state()), elapsed=time.time() - self.since,
+                bound=self.deadline if self.held_since is None else self.hold,
+            )  # fmt: skip
+            return result
+
+        # `step` knows when the wait ends; tenacity paces the looks.
+        retrying = Retrying(
+            retry=retry_if_result(lambda result: result is None),
+            wait=wait_fixed(self.poll),
+            reraise=True,
+        )
+        result = retrying(attempt)
+        line.clear()
+        assert result is not None, "tenacity gave up although it was told no end"
+        return result
+
+    def step(self) -> WaitResult | None:
+        """Look once; None while the wait goes on."""
+        events = self.record.poll()
+        arrived = [event.at for event in events]
+        moved = [event.at for event in events if self._moves(event)]
+        for event in events:
+            if self._by_platform(event) and event.at >= self.since:
+                allowed = min(event.at - self.since + self.follow, self._longest)
+                self.deadline = max(self.deadline, allowed)
+        if arrived or self._mismatches is None:
+            self._mismatches = tuple(self.look(self.record.state()))
+        now = time.time()
+        if self._mismatches:
+            self.held_since = None
+        elif self.held_since is None:
+            # What arrived just now was true when it arrived, not only when it was looked at; but
+            # nothing was before the API's answer.
+            self.held_since = max(self.since, max(arrived, default=now))
+        if self.held_since is not None:
+            counted = [write.change.at for write in self.record.counted(self.held_since, now)]
+            self.held_since = max([self.held_since, *counted, *(moved if self.quiet else ())])
+        if self.held_since is not None and now - self.held_since >= self.hold:
+            busy = self._busy(now)
+            if busy is None:
+                return self._result(CheckpointEnd.HELD)
+            self.held_since = busy
+        begun = self.held_since is not None and self.held_since <= self.since + self.deadline
+        if now > self.since + self.deadline and not begun:
+            return self._result(CheckpointEnd.DEADLINE)
+        return None
+
+    def _by_platform(self, event: Event) -> bool:
+        """A change below the workloads, or of a workload without a new generation: its status."""
+        obj = event.obj
+        if obj.kind not in WORKLOADS:
+            return obj.kind in PLATFORM_KINDS
+        before = self._generations.get(obj.uid)
+        self._generations[obj.uid] = obj.generation
+        return event.type is EventType.MODIFIED and before == obj.generation
+
+    def _moves(self, event: Event) -> bool:
+        """True unless the event is evidence, or a status written again: an operator may repeat what
+        it says, with a new time or in other words, as often as it likes."""
+        obj = event.obj
+        if obj.kind not in _CLAIMING:
+            return obj.kind not in EVIDENCE_KINDS
+        before: Obj | None = self._claims.get(obj.uid)
+        self._claims[obj.uid] = obj
+        if before is None or event.type is not EventType.MODIFIED:
+            return True
+        status_only = changed_parts(before, obj) in ((), (Part.STATUS,))
+        return not status_only or claim(before.status) != claim(obj.status)
+
+    def _busy(self, now: float) -> float | None:
+        """When the operator last sent a request too many for a hold window that ends now."""
+        if self.requests is None:
+            return None
+        return self.record.too_many(now - self.hold, now, allowed=self.requests)
+
+    def _result(self, end: CheckpointEnd) -> WaitResult:
+        return WaitResult(
+            end=end,
+            reached_at=self.held_since,
+            ended_at=time.time(),
+            deadline=self.deadline,
+            mismatches=self._mismatches or (),
+        )
