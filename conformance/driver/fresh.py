@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +15,7 @@ from conformance.driver.live_record import LiveRecord
 from conformance.driver.namespaces import namespace_name, open_namespace
 from conformance.driver.requests import GraphRequests
 from conformance.driver.wait_line import WaitLine
-from conformance.history.records import CheckpointEnd, Fresh, Header, from_json, to_json
+from conformance.history.records import JSON_LINES, CheckpointEnd, Fresh, Header
 from conformance.judge.state.base import Mismatch, Sight, Wanted
 from conformance.judge.state.match import mismatches, progress, unobserved
 from conformance.kube import Api
@@ -50,11 +49,11 @@ class FreshStates:
         path = self._directory / f"{graph.name}-{graph.fingerprint()}.json"
         with FileLock(f"{path}.lock"):
             if path.exists():
-                fresh = from_json(json.loads(path.read_text()))
+                fresh = JSON_LINES.decode(path.read_bytes())
                 assert isinstance(fresh, Fresh)
                 return fresh
             fresh = self._deploy(graph)
-            path.write_text(json.dumps(to_json(fresh)))
+            path.write_bytes(JSON_LINES.encode(fresh))
             return fresh
 
     def prepare(self, graph: Graph) -> None:

@@ -5,12 +5,12 @@ Times are seconds since the epoch, revisions are etcd's (metadata.resourceVersio
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, Literal
 
+from conformance.history.lines import LineFormat
 from conformance.history.upgrade import FORMAT
 from conformance.model.graph import Graph
 from conformance.model.state import Obj
@@ -32,7 +32,7 @@ class Event:
     """One change of one object. For DELETED, `revision` is that of the deletion itself and the
     object is its last state."""
 
-    record: ClassVar[str] = "event"
+    record: Literal["event"] = "event"
     type: EventType
     revision: int
     at: float
@@ -48,7 +48,7 @@ class Event:
 class Gap:
     """A stretch in which changes may have been missed. `kind` empty means every kind."""
 
-    record: ClassVar[str] = "gap"
+    record: Literal["gap"] = "gap"
     at: float
     reason: str
     kind: str = ""
@@ -62,7 +62,7 @@ class Unseen:
     """A kind of which nothing is recorded, because the suite may not list and watch it. Its absence
     from the history says nothing."""
 
-    record: ClassVar[str] = "unseen"
+    record: Literal["unseen"] = "unseen"
     at: float
     kind: str
     group: str
@@ -75,7 +75,7 @@ class Unseen:
 class Write:
     """One mutating request as the API server's audit log has it, whoever made it."""
 
-    record: ClassVar[str] = "write"
+    record: Literal["write"] = "write"
     at: float
     """When the response was complete."""
     received_at: float
@@ -114,7 +114,7 @@ class Step:
     `door` is as printed; `component` True: the request went to a component (DCD), not the graph.
     """
 
-    record: ClassVar[str] = "step"
+    record: Literal["step"] = "step"
     name: str
     kinds: tuple[ChangeKind, ...]
     target: str
@@ -174,7 +174,7 @@ class Checkpoint:
     to the list's revision; a kind whose list disagreed with the record is in `disagreed`.
     """
 
-    record: ClassVar[str] = "checkpoint"
+    record: Literal["checkpoint"] = "checkpoint"
     name: str
     at: float
     since: float
@@ -190,7 +190,7 @@ class Checkpoint:
     verified: Mapping[str, int] = field(default_factory=dict)
     disagreed: Mapping[str, str] = field(default_factory=dict)
     steps: tuple[str, ...] = ()
-    """Names of the steps thjust now judges."""
+    """Names of the steps that this checkpoint judges."""
 
 
 class OperatorEventKind(enum.StrEnum):
@@ -213,7 +213,7 @@ class OperatorEventKind(enum.StrEnum):
 class OperatorEvent:
     """Something that happened to the operator process, or one line of its log."""
 
-    record: ClassVar[str] = "operator"
+    record: Literal["operator"] = "operator"
     kind: OperatorEventKind
     at: float
     text: str = ""
@@ -223,7 +223,7 @@ class OperatorEvent:
 class Foreign:
     """An object of others that the case put beside the graph and that must stay as it is."""
 
-    record: ClassVar[str] = "foreign"
+    record: Literal["foreign"] = "foreign"
     uid: str
     kind: str
     namespace: str
@@ -239,7 +239,7 @@ class Fresh:
     state could be had; equivalence is then unknown.
     """
 
-    record: ClassVar[str] = "fresh"
+    record: Literal["fresh"] = "fresh"
     graph: Graph
     namespace: str
     objects: tuple[Mapping[str, Any], ...] = ()
@@ -250,7 +250,7 @@ class Fresh:
 class Tables:
     """`kubectl get`-style tables as the API server printed them at one checkpoint, for people."""
 
-    record: ClassVar[str] = "tables"
+    record: Literal["tables"] = "tables"
     checkpoint: str
     at: float
     text: Mapping[str, str]
@@ -265,7 +265,7 @@ class Soak:
     exist since then. `others` are uids of what is none of the operator's business there.
     """
 
-    record: ClassVar[str] = "soak"
+    record: Literal["soak"] = "soak"
     case: str
     namespace: str
     at: float
@@ -294,7 +294,7 @@ class Header:
     `total_order` says that one etcd numbers all kinds, so revision order is history.
     """
 
-    record: ClassVar[str] = "header"
+    record: Literal["header"] = "header"
     case: str
     feature: str
     title: str
@@ -308,7 +308,7 @@ class Header:
     race: bool = False
     scope: Scope = Scope.CASE
     users: Mapping[str, str] = field(default_factory=dict)
-    """User name in the audit log → layer (`operator`, `LWS controller`, `Kubernetes`, `suite`)."""
+    """User name in the audit log → actor (`operator`, `LWS controller`, `Kubernetes`, `suite`)."""
     started_at: float = 0.0
     format: int = FORMAT
     """Of the stored history; `history/upgrade.py` reads older ones."""
@@ -329,60 +329,5 @@ Record = (
     | Soak
 )
 
-_TYPES: dict[str, type[Any]] = {
-    cls.record: cls
-    for cls in (
-        Header,
-        Event,
-        Gap,
-        Unseen,
-        Write,
-        Step,
-        Checkpoint,
-        OperatorEvent,
-        Foreign,
-        Fresh,
-        Tables,
-        Soak,
-    )
-}
-_ENUMS: dict[tuple[str, str], type[enum.StrEnum]] = {
-    ("event", "type"): EventType,
-    ("header", "scope"): Scope,
-    ("step", "expect"): Expect,
-    ("checkpoint", "end"): CheckpointEnd,
-    ("operator", "kind"): OperatorEventKind,
-}
-
-
-def to_json(record: Record) -> dict[str, Any]:
-    """The record as plain data, with its type under `record`."""
-    data = {f.name: getattr(record, f.name) for f in dataclasses.fields(record)}
-    for key, value in data.items():
-        if isinstance(value, Graph):
-            data[key] = value.to_json()
-        elif key in ("graphs", "components"):
-            data[key] = [graph.to_json() for graph in value]
-    return {"record": record.record, **data}
-
-
-def from_json(data: Mapping[str, Any]) -> Record:
-    """The record that `to_json` gave. Raises ValueError for an unknown type of record."""
-    values = dict(data)
-    name = values.pop("record", None)
-    cls = _TYPES.get(str(name))
-    if cls is None:
-        raise ValueError(f"unknown record type {name!r}; expected one of {', '.join(_TYPES)}")
-    for key, value in values.items():
-        if (name, key) in _ENUMS:
-            values[key] = _ENUMS[name, key](value)
-        elif key in ("before", "after", "graph") and isinstance(value, Mapping):
-            values[key] = Graph.from_json(value)
-        elif key in ("graphs", "components"):
-            values[key] = tuple(Graph.from_json(graph) for graph in value)
-        elif key == "kinds":
-            values[key] = tuple(ChangeKind(kind) for kind in value)
-        elif isinstance(value, list):
-            values[key] = tuple(value)
-    record: Record = cls(**values)
-    return record
+JSON_LINES: LineFormat[Record] = LineFormat(Record)
+"""How records are stored: in histories, in journals, and in the live record of a namespace."""

@@ -18,27 +18,31 @@ _FIELDS = {("tables", "moment"): "checkpoint"}
 _PROFILE_FIELDS = {"keepers": "retained"}
 
 
-def upgraded(data: Mapping[str, Any]) -> dict[str, Any]:
-    """One record in the present format. Raises ValueError for a format that is newer than this."""
-    record = str(data.get("record"))
-    found = {_FIELDS.get((record, key), key): value for key, value in data.items()}
-    found["record"] = _RECORDS.get(record, record)
-    if record == "step":
-        answer = found.get("answer") or {}
-        found["answer"] = {_ANSWERS.get(key, key): value for key, value in answer.items()}
-    if record == "header":
-        _upgrade_header(found)
-    return found
-
-
-def _upgrade_header(header: dict[str, Any]) -> None:
-    number = header.get("format", 1)
+def format_of(header: Any) -> int:
+    """The format of a history that begins with this record. Raises ValueError if it is newer than
+    this suite."""
+    if not isinstance(header, Mapping):
+        raise ValueError(f"expected a JSON object, found a {type(header).__name__}")
+    number = int(header.get("format", 1))
     if number > FORMAT:
         raise ValueError(
             f"it has format {number}, and this suite reads up to {FORMAT}; use the suite that wrote it"
         )
-    if number == 1:
-        header["scope"] = _RECORDS.get(header.get("scope", ""), header.get("scope", "case"))
-        profile = header.get("profile") or {}
-        header["profile"] = {_PROFILE_FIELDS.get(key, key): value for key, value in profile.items()}
-    header["format"] = FORMAT
+    return number
+
+
+def upgraded(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A record of format 1 in the present format."""
+    record = str(data.get("record"))
+    found = {_FIELDS.get((record, key), key): value for key, value in data.items()}
+    found["record"] = _RECORDS.get(record, record)
+    if record == "step":
+        answer = data.get("answer") or {}
+        found["answer"] = {_ANSWERS.get(key, key): value for key, value in answer.items()}
+    if record == "header":
+        scope = data.get("scope", "case")
+        found["scope"] = _RECORDS.get(scope, scope)
+        profile = data.get("profile") or {}
+        found["profile"] = {_PROFILE_FIELDS.get(key, key): value for key, value in profile.items()}
+        found["format"] = FORMAT
+    return found

@@ -5,7 +5,6 @@ Field facts: CRDs of nvidia.com/v1alpha1 and v1beta1 (spec.services is a map, sp
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import enum
 import hashlib
@@ -132,15 +131,3 @@ class Graph:
         data.pop("name")
         text = json.dumps(data, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data, for the journal."""
-        return copy.deepcopy(dataclasses.asdict(self))
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Graph:
-        """The graph that `to_json` gave."""
-        services = tuple(
-            Service(**{**service, "role": Role(service["role"])}) for service in data["services"]
-        )
-        return cls(**{**data, "services": services})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from conformance.driver import graphs
 from conformance.driver.environment import CaseEnvironment
 from conformance.driver.namespaces import namespace_name, open_namespace
 from conformance.driver.requests import GraphRequests
-from conformance.history.records import OperatorEvent, OperatorEventKind, to_json
+from conformance.history.records import JSON_LINES, OperatorEvent, OperatorEventKind
 from conformance.judge.state.base import Sight, Wanted
 from conformance.judge.state.managers import operators_managers
 from conformance.judge.state.match import mismatches
@@ -229,7 +228,7 @@ class TestEnvironment:
                 operator.start()
 
     def _on_event(self, event: OperatorEvent) -> None:
-        with self._lock, (self.directory / OPERATOR_EVENTS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(to_json(event)) + "\n")
+        with self._lock, (self.directory / OPERATOR_EVENTS).open("ab") as file:
+            file.write(JSON_LINES.encode(event))
         if event.kind is OperatorEventKind.EXITED:
             self._exited.set()

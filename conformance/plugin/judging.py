@@ -16,7 +16,7 @@ from conformance.judge.checks.looks import others_of
 from conformance.model.errors import InfraError, Violation
 from conformance.model.verdict import Verdict
 from conformance.plugin.trials import CONFORMED, operator_events
-from conformance.record import soak
+from conformance.record.endings import case_conforms
 from conformance.record.oplog import OperatorLog
 from conformance.report import junit
 from conformance.report.allure import KNOWN_MARK, allure_case
@@ -56,7 +56,7 @@ def run_case(
     allure_case(history, judgement, explanation)
     item.stash[CONFORMED] = judgement.verdict is Verdict.CONFORMS and not problem
     if item.stash[CONFORMED]:
-        soak.conformed(trial.environment.recording, history, others=others_of(history))
+        case_conforms(trial.environment.recording, history, others=others_of(history))
     if result.gates:
         if result.verdict is Verdict.VIOLATES and result.findings and not result.unexpected_passes:
             raise Violation(explanation.text)

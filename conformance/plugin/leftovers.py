@@ -28,9 +28,9 @@ from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP
 from conformance.model.labels import OWNED
 from conformance.model.profile import Feature
 from conformance.model.run_cases import FEATURE, RunCase
+from conformance.record.endings import read_endings
 from conformance.record.oplog import noted
-from conformance.record.soak import ended
-from conformance.record.whole import WholeRecord
+from conformance.record.run_record import RunRecord
 from conformance.report.build import case_result, history_file
 from conformance.report.collect import history_path, write_case
 from conformance.report.model import CaseResult, NotRun
@@ -49,13 +49,13 @@ def judge_run(session: CaseEnvironment, *, started_at: float) -> None:
     """Record and judge the end of a run; the results stand beside those of the cases.
 
     What keeps it from being judged is told in the result, whose verdict is then at best unknown."""
-    notes = ended(session.recording)
-    with contextlib.closing(WholeRecord(session.recording, notes)) as record:
-        if notes.soaks:
+    endings = read_endings(session.recording)
+    with contextlib.closing(RunRecord(session.recording, endings)) as record:
+        if endings.soaks:
             _Judging(session, RunCase.REST, Scope.SOAK, started_at, record).run(_look_again)
         else:
             _nothing_stands(session)
-        record.let_fall()
+        record.end_soak()
         _Judging(session, RunCase.NOTHING_LEFT, Scope.RUN, started_at, record).run(_delete_all)
 
 
@@ -76,7 +76,7 @@ class _Judging:
     case: RunCase
     scope: Scope
     started_at: float
-    record: WholeRecord
+    record: RunRecord
     began: float = field(default_factory=time.time)
     end: CheckpointEnd = CheckpointEnd.HELD
     hold: float = 0.0
@@ -122,7 +122,7 @@ def _look_again(judging: _Judging) -> None:
     until = time.monotonic() + session.bounds.follow
     while True:
         record.catch_up(within=_RECORDER_SECONDS)
-        judging.records = [*record.soaks(), *noted(session.operator_events)]
+        judging.records = [*record.soaked(), *noted(session.operator_events)]
         if not any(f.gates for f in judge(judging.history()).findings):
             return
         if time.monotonic() > until:
@@ -173,13 +173,15 @@ def _await_gone(judging: _Judging, graphs: int) -> bool:
     allowed = bounds.deletion_deadline
     longest = allowed * (2 + graphs / _GRAPHS_A_DEADLINE)
     begun = again = time.time()
-    there = {event.obj.uid for event in record.alive()}
+    there = {event.obj.uid for event in record.present()}
     while True:
         record.catch_up(within=_RECORDER_SECONDS)
-        judging.records = record.left(since=judging.started_at, requests=time.time() - bounds.hold)
+        judging.records = record.remaining(
+            since=judging.started_at, requests=time.time() - bounds.hold
+        )
         now = time.time()
         # What is made again and again goes again and again: only what was there at first counts.
-        still = there & {event.obj.uid for event in record.alive()}
+        still = there & {event.obj.uid for event in record.present()}
         if len(still) < len(there):
             there, allowed = still, max(allowed, min(now - begun + bounds.follow, longest))
         if now - again > _AGAIN_SECONDS and _graphs_left(record):
@@ -194,8 +196,8 @@ def _await_gone(judging: _Judging, graphs: int) -> bool:
         time.sleep(_POLL_SECONDS)
 
 
-def _graphs_left(record: WholeRecord) -> bool:
-    return any(event.obj.kind in _GRAPHS for event in record.alive())
+def _graphs_left(record: RunRecord) -> bool:
+    return any(event.obj.kind in _GRAPHS for event in record.present())
 
 
 def _await_rest(judging: _Judging) -> None:
@@ -207,7 +209,7 @@ def _await_rest(judging: _Judging) -> None:
     while True:
         record.catch_up(within=_RECORDER_SECONDS)
         now = time.time()
-        judging.records = record.left(since=judging.started_at, requests=now - bounds.hold)
+        judging.records = record.remaining(since=judging.started_at, requests=now - bounds.hold)
         writes = operators_writes(judging.history(), now - bounds.hold, now)
         storm = too_many(writes, allowed=bounds.write_rate * bounds.hold)
         if now - begun >= bounds.hold and not storm:

@@ -23,7 +23,7 @@ from conformance.operator.pods import attach
 from conformance.plugin import collection, director, environments
 from conformance.plugin.marks import CaseMark, case_id, mark_of, title_of
 from conformance.plugin.run_options import RunOptions
-from conformance.record import soak
+from conformance.record.endings import case_begins
 from conformance.record.oplog import OperatorLog, noted
 from conformance.record.tail import Tail
 
@@ -132,8 +132,10 @@ def _make(
 ) -> Trial:
     name = case_id(item)
     namespace = namespace_name(name)
-    soak.begins(environment.recording, namespace)
-    tail = Tail(environment.recording, namespace, elsewhere=True, lag=options.bounds.recorder_lag)
+    case_begins(environment.recording, namespace)
+    tail = Tail(
+        environment.recording, namespace, other_namespaces=True, lag=options.bounds.recorder_lag
+    )
     open_namespace(api, namespace, bounds=options.bounds, run=environment.run)
     header = Header(
         case=name, feature=mark.feature, title=title_of(item), operator=environment.operator,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from conformance.kube import Api
 from conformance.model.errors import ConformanceError, UsageError
+from conformance.record.layout import Ready
 from conformance.record.recorder import Recorder
 
 AGENT = "dgd-conformance-recorder"
@@ -26,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--context", help="default: the current one")
     parser.add_argument("--audit-log", type=Path, help="JSON lines at level Metadata")
     parser.add_argument("--out", type=Path, required=True, help="directory to record into")
-    parser.add_argument("--users", default="{}", help="JSON: user name in the audit log → layer")
+    parser.add_argument("--users", default="{}", help="JSON: user name in the audit log → actor")
     parser.add_argument("--parent", type=int, help="stop once this process is no longer the parent")
     options = parser.parse_args(argv)
     try:
@@ -49,9 +50,9 @@ def _recorder(options: argparse.Namespace) -> Recorder:
     except ValueError as error:
         raise UsageError(f"--users is no JSON object: {error}") from error
     if not isinstance(users, dict):
-        raise UsageError(f"--users is {users!r}, expected a JSON object of user name to layer")
+        raise UsageError(f"--users is {users!r}, expected a JSON object of user name to actor")
     options.out.mkdir(parents=True, exist_ok=True)
-    if (options.out / "ready").exists():
+    if Ready.file(options.out).exists():
         raise UsageError(f"{options.out} holds the record of another run; give an empty directory")
     parent: int | None = options.parent
     return Recorder(

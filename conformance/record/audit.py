@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.history.records import Write
-from conformance.record.layout import LineReader
+from conformance.record.line_reader import LineReader
 
 _WRITES = {"create", "update", "patch", "delete", "deletecollection"}
 _REASON_LENGTH = 500

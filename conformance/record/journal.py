@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from pathlib import Path
 from types import TracebackType
 
-from conformance.history.records import Record, from_json, to_json
+from conformance.history.records import JSON_LINES, Record
 from conformance.model.errors import InfraError
-from conformance.record.masking import mask_nested, mask_text
+from conformance.record.masking import mask_line
 
 
 class Journal:
@@ -22,7 +21,7 @@ class Journal:
         self._lock = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("a", encoding="utf-8")
+            self._file = path.open("ab")
         except OSError as error:
             raise InfraError(f"the journal {path} cannot be written: {error}") from error
 
@@ -45,12 +44,11 @@ class Journal:
 
     def append(self, record: Record) -> None:
         """Write one record and keep it, both masked: what is kept goes into the stored history."""
-        data = mask_nested(to_json(record))
-        line = mask_text(json.dumps(data, separators=(",", ":")))
+        line = mask_line(JSON_LINES.encode(record))
         with self._lock:
-            self._records.append(from_json(json.loads(line)))
+            self._records.append(JSON_LINES.decode(line))
             try:
-                self._file.write(line + "\n")
+                self._file.write(line)
                 self._file.flush()
             except (OSError, ValueError) as error:
                 raise InfraError(f"the journal {self.path} cannot be written: {error}") from error

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic_core import to_json
+
 MASK = "<masked>"
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+# The cluster's CA, which Kubernetes copies into every namespace: no secret, but a certificate in every
+# published history that tells one cluster from another and nothing of the case.
+_PUBLISHED_CA = ("ConfigMap", "kube-root-ca.crt")
 
 # Each with a plain text that any match contains: looking for that first keeps the cost at nothing.
 _PATTERNS: tuple[tuple[str, re.Pattern[str], str], ...] = (
@@ -24,25 +30,18 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], str], ...] = (
 
 
 def mask_object(obj: dict[str, Any]) -> dict[str, Any]:
-    """The object itself, changed in place: a Secret keeps its keys and loses every value."""
-    if obj.get("kind") != "Secret":
+    """The object itself, changed in place: a Secret keeps its keys and loses every value, and so does
+    the ConfigMap with the cluster's CA."""
+    metadata = obj.get("metadata") or {}
+    if obj.get("kind") != "Secret" and (obj.get("kind"), metadata.get("name")) != _PUBLISHED_CA:
         return obj
     for part in ("data", "stringData"):
         if obj.get(part):
             obj[part] = dict.fromkeys(obj[part], MASK)
-    annotations = (obj.get("metadata") or {}).get("annotations") or {}
+    annotations = metadata.get("annotations") or {}
     if _APPLIED in annotations:
         annotations[_APPLIED] = MASK
     return obj
-
-
-def mask_nested(value: Any) -> Any:
-    """A copy of plain data in which every Secret, however deep, is masked."""
-    if isinstance(value, Mapping):
-        return mask_object({key: mask_nested(item) for key, item in value.items()})
-    if isinstance(value, list | tuple):
-        return [mask_nested(item) for item in value]
-    return value
 
 
 def mask_text(text: str) -> str:
@@ -51,3 +50,14 @@ def mask_text(text: str) -> str:
         if mark in text:
             text = pattern.sub(replacement, text)
     return text
+
+
+def mask_line(line: bytes) -> bytes:
+    """A JSON line in which every Secret, however deep, and all text is masked."""
+    return mask_text(to_json(_masked(json.loads(line))).decode()).encode() + b"\n"
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return mask_object({key: _masked(item) for key, item in value.items()})
+    return [_masked(item) for item in value] if isinstance(value, list) else value

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import json
 import re
 import time
 from pathlib import Path
 
-from conformance.history.records import OperatorEvent, OperatorEventKind, from_json
+from conformance.history.records import JSON_LINES, OperatorEvent, OperatorEventKind
 from conformance.model.crash import is_crash
-from conformance.record.layout import LineReader
+from conformance.record.line_reader import LineReader
 from conformance.record.masking import mask_text
 
 _STAMP = re.compile(
@@ -50,7 +49,7 @@ def noted(path: Path) -> list[OperatorEvent]:
     # Its owner may be writing a line just now.
     with contextlib.closing(LineReader(path)) as reader:
         for line in reader.read():
-            event = from_json(json.loads(line))
+            event = JSON_LINES.decode(line)
             if isinstance(event, OperatorEvent):
                 events.append(event)
     return events

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import conformance
-from conformance.history.records import Unseen, from_json
+from conformance.history.records import Unseen
 from conformance.kube import Resource
 from conformance.model.errors import InfraError
-from conformance.record.layout import RECORDER, LineReader, Ready, live_file, log_file
+from conformance.record.layout import Ready, Recording, log_file
+from conformance.record.record_files import RecordFiles
 
 _POLL_SECONDS = 0.02
 _STOP_SECONDS = 5.0
@@ -93,20 +94,19 @@ class RecorderProcess:
         a case that must not see the gap mark with which a late kind starts. Raises InfraError after
         `within` s."""
         missing = {str(resource) for resource in resources}
-        reader = LineReader(live_file(self.directory, RECORDER))
         end = time.monotonic() + within
-        while True:
-            for line in reader.read():
-                if b'"record":"kind"' in line or b'"record":"unseen"' in line:
-                    missing.discard(json.loads(line)["resource"])
-            if not missing:
-                reader.close()
-                return
-            self.check()
-            if time.monotonic() > end:
-                kinds = ", ".join(sorted(missing))
-                raise InfraError(f"the recorder did not record {kinds} within {within:g} s")
-            time.sleep(_POLL_SECONDS)
+        with contextlib.closing(RecordFiles(self.directory)) as files:
+            while True:
+                for sign in files.signs():
+                    if isinstance(sign, Recording | Unseen):
+                        missing.discard(sign.resource)
+                if not missing:
+                    return
+                self.check()
+                if time.monotonic() > end:
+                    kinds = ", ".join(sorted(missing))
+                    raise InfraError(f"the recorder did not record {kinds} within {within:g} s")
+                time.sleep(_POLL_SECONDS)
 
     def check(self) -> None:
         """Raises InfraError, with its last words, if the recorder has ended."""
@@ -129,11 +129,5 @@ class RecorderProcess:
 
 def unseen_kinds(directory: Path) -> list[Unseen]:
     """What a recorder that writes (or wrote) into `directory` may not see, as far as it is known."""
-    found = []
-    with contextlib.closing(LineReader(live_file(directory, RECORDER))) as reader:
-        for line in reader.read():
-            if b'"record":"unseen"' in line:
-                mark = from_json(json.loads(line))
-                assert isinstance(mark, Unseen)
-                found.append(mark)
-    return found
+    with contextlib.closing(RecordFiles(directory)) as files:
+        return [sign for sign in files.signs() if isinstance(sign, Unseen)]

@@ -127,7 +127,7 @@ class Recorder:
         at, revision = time.time(), self._clock.revision
         self._drain_audit()
         down = tuple(sorted(w.resource.kind for w in self._all() if not (w.open or w.unseen)))
-        self._sink.heartbeat(Heartbeat(at=at, revision=revision, down=down, stopped=stopped))
+        self._sink.sign(Heartbeat(at=at, revision=revision, down=down, stopped=stopped))
 
     def _drain_audit(self) -> None:
         for write in self._audit.read() if self._audit is not None else ():

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from conformance.history.records import EventType, Gap, Unseen, Write, to_json
-from conformance.record.layout import CLUSTER, RECORDER, Heartbeat, live_file
+from pydantic_core import to_json
+
+from conformance.history.records import JSON_LINES, EventType, Write
+from conformance.record.layout import CLUSTER, RECORDER, SIGN_LINES, Sign, live_file
 from conformance.record.masking import mask_object, mask_text
 
 
@@ -31,7 +31,7 @@ class Sink:
         """The object as it goes to disk: masked, on one line. Changes the given object."""
         if not self._keep:
             obj["metadata"].pop("managedFields", None)
-        return mask_text(json.dumps(mask_object(obj), separators=(",", ":")))
+        return mask_text(to_json(mask_object(obj)).decode())
 
     def event(
         self, *, type_: EventType, revision: int, at: float, namespace: str, encoded: str
@@ -42,27 +42,15 @@ class Sink:
             f'{{"record":"event","type":"{type_}","revision":{revision},"at":{at:.6f},'
             f'"object":{encoded}}}\n'
         )
-        self._append(namespace or CLUSTER, line.encode())
+        self._append(namespace or CLUSTER, line)
 
     def write(self, write: Write) -> None:
         """One write of the audit log."""
-        self._append(write.namespace or CLUSTER, _line(to_json(write)))
+        self._append(write.namespace or CLUSTER, mask_text(JSON_LINES.encode(write).decode()))
 
-    def gap(self, gap: Gap) -> None:
-        """A gap mark. It must be written before whatever follows the gap."""
-        self._append(RECORDER, _line(to_json(gap)))
-
-    def unseen(self, mark: Unseen) -> None:
-        """A kind that the recorder may not see."""
-        self._append(RECORDER, _line(to_json(mark)))
-
-    def recording(self, resource: str, at: float) -> None:
-        """A kind was listed and is recorded from now on."""
-        self._append(RECORDER, _line({"record": "kind", "at": at, "resource": resource}))
-
-    def heartbeat(self, heartbeat: Heartbeat) -> None:
-        """A sign of life."""
-        self._append(RECORDER, heartbeat.to_line())
+    def sign(self, sign: Sign) -> None:
+        """What the recorder says about itself. A gap must be written before whatever follows it."""
+        self._append(RECORDER, mask_text(SIGN_LINES.encode(sign).decode()))
 
     def forget(self, namespace: str) -> None:
         """Close the file of a namespace that is gone; a run makes hundreds of them."""
@@ -71,21 +59,10 @@ class Sink:
             if file is not None:
                 file.close()
 
-    def close(self) -> None:
-        """Close every file."""
-        with self._lock:
-            for file in self._files.values():
-                file.close()
-            self._files.clear()
-
-    def _append(self, name: str, line: bytes) -> None:
+    def _append(self, name: str, line: str) -> None:
         with self._lock:
             file = self._files.get(name)
             if file is None:
                 file = live_file(self._directory, name).open("ab", buffering=0)
                 self._files[name] = file
-            file.write(line)
-
-
-def _line(data: Mapping[str, Any]) -> bytes:
-    return mask_text(json.dumps(data, separators=(",", ":"))).encode() + b"\n"
+            file.write(line.encode())

@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from conformance.history.history import History
 from conformance.history.records import (
+    JSON_LINES,
     Event,
     EventType,
     Gap,
     Header,
     Record,
     Unseen,
-    Write,
-    from_json,
 )
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.state import Obj, State
-from conformance.record.concerns import Concerns
-from conformance.record.elsewhere import Elsewhere
-from conformance.record.layout import CLUSTER, RECORDER, Heartbeat, LineReader, live_file
-
-_POLL_SECONDS = 0.02
+from conformance.record.layout import CLUSTER, Heartbeat
+from conformance.record.other_namespaces import OtherNamespaces
+from conformance.record.record_files import RecordFiles
+from conformance.record.relevance import Relevance
 
 
 class Tail:
     """The record of one namespace, and of what elsewhere names it or refers to it, as it grows.
 
-    Cluster-scoped objects are looked through, and with `elsewhere` all namespaces that the suite did
-    not make, such as the operator's own and those that it makes. Make it before the namespace: gap
-    marks count from then on. `lag` is how many seconds the recorder may show no sign of life. Not
-    thread-safe.
+    Cluster-scoped objects are looked through, and with `other_namespaces` all namespaces that the
+    suite did not make, such as the operator's own and those that it makes. Make it before the
+    namespace: gap marks count from then on. `lag` is how many seconds the recorder may show no sign of
+    life. Not thread-safe.
     """
 
     def __init__(
@@ -45,7 +41,7 @@ class Tail:
         directory: Path,
         namespace: str,
         *,
-        elsewhere: bool = False,
+        other_namespaces: bool = False,
         lag: float = Bounds().recorder_lag,
     ) -> None:
         if not namespace:
@@ -61,12 +57,9 @@ class Tail:
         self.unseen: dict[tuple[str, str], Unseen] = {}
         """(kind, group) → mark, of what the recorder may not see."""
         self._lag = lag
-        self._own = LineReader(live_file(directory, namespace))
-        self._cluster = LineReader(live_file(directory, CLUSTER))
-        self._elsewhere = Elsewhere(directory, but=namespace) if elsewhere else None
-        self._recorder = LineReader(live_file(directory, RECORDER))
-        self._concerns = Concerns(namespace)
-        self._heartbeat: Heartbeat | None = None
+        self._files = RecordFiles(directory)
+        self._others = OtherNamespaces(self._files, case=namespace) if other_namespaces else None
+        self._relevance = Relevance(namespace)
         self._lost = ""
         self._objects: dict[str, Obj] = {}
         # (kind, group) → events in the namespace; within a kind they come in order of revision.
@@ -77,22 +70,30 @@ class Tail:
         """Records since the last call. Raises InfraError once the recorder is dead or silent; the
         records then hold a gap mark, so that nobody takes the silence for peace."""
         start = len(self.records)
-        for line in self._own.read():
-            self._take(from_json(json.loads(line)))
+        for line in self._files.lines(self.namespace):
+            self._take(JSON_LINES.decode(line))
         for line in self._lines_of_others():
-            data = self._concerns.parse(line)
-            if data is not None:
-                self._take(from_json(data))
+            record = self._relevance.decode(line)
+            if record is not None:
+                self._take(record)
         # Last: whatever gap came before the events above is then known too.
-        for line in self._recorder.read():
-            self._take_sign(json.loads(line))
+        for sign in self._files.signs():
+            if isinstance(sign, Unseen):
+                # Of whatever time: what was unseen before the case is unseen in it, too.
+                self.unseen[sign.kind, sign.group] = sign
+                self.records.append(sign)
+            elif isinstance(sign, Gap) and sign.at >= self.since:
+                self.records.append(sign)
         self._check_alive()
         return self.records[start:]
 
     def _lines_of_others(self) -> Iterator[bytes]:
-        yield from self._cluster.read()
-        if self._elsewhere is not None:
-            yield from self._elsewhere.read()
+        for line in self._files.lines(CLUSTER):
+            if self._others is not None:
+                self._others.learn(line)
+            yield line
+        if self._others is not None:
+            yield from self._others.read()
 
     def state(self) -> State:
         """Everything as far as it is known now. Kinds may be some 0.2 s apart, `History.at` is
@@ -105,8 +106,8 @@ class Tail:
 
     @property
     def heartbeat(self) -> Heartbeat | None:
-        """The last sign of life of the recorder."""
-        return self._heartbeat
+        """The recorder's last one."""
+        return self._files.heartbeat
 
     def kinds(self) -> set[tuple[str, str]]:
         """(kind, group) of everything ever seen in the namespace."""
@@ -125,23 +126,10 @@ class Tail:
                 standing[event.obj.uid] = event.revision
         return standing
 
-    def writes_since(self, at: float) -> list[Write]:
-        """Writes that were answered after that time, as far as the audit log is known."""
-        return [record for record in self.records if isinstance(record, Write) and record.at > at]
-
     def catch_up(self, until: float, *, within: float | None = None) -> None:
         """Poll until the audit log is known up to `until` (seconds since the epoch). Raises
         InfraError if that takes longer than `within` seconds (the recorder's lag by default)."""
-        limit = self._lag if within is None else within
-        end = time.monotonic() + limit
-        self.poll()
-        while self._heartbeat is None or self._heartbeat.at < until:
-            if time.monotonic() > end:
-                raise InfraError(
-                    f"the recorder is more than {limit:g} s behind; is the CPU starved?"
-                )
-            time.sleep(_POLL_SECONDS)
-            self.poll()
+        self._files.catch_up(self.poll, until=until, within=self._lag if within is None else within)
 
     def history(self, header: Header, extra: Iterable[Record] = ()) -> History:
         """All of it, with what the suite itself journalled."""
@@ -149,10 +137,7 @@ class Tail:
 
     def close(self) -> None:
         """Close the files."""
-        for reader in (self._own, self._cluster, self._recorder):
-            reader.close()
-        if self._elsewhere is not None:
-            self._elsewhere.close()
+        self._files.close()
 
     def _take(self, record: Record) -> None:
         self.records.append(record)
@@ -162,7 +147,7 @@ class Tail:
         self.revision = max(self.revision, record.revision)
         if obj.namespace == self.namespace:
             if obj.kind in (GRAPH_KIND, COMPONENT_KIND):
-                self._concerns.know(obj.uid)
+                self._relevance.know(obj.uid)
             self._events[obj.kind, obj.group].append(record)
             self.last_event_at = max(self.last_event_at, record.at)
         # Events of one object come in order; those of different kinds need none here.
@@ -172,21 +157,9 @@ class Tail:
             self._objects[obj.uid] = obj
         self._state = None
 
-    def _take_sign(self, data: Mapping[str, Any]) -> None:
-        if data["record"] == "heartbeat":
-            self._heartbeat = Heartbeat.from_data(data)
-        elif data["record"] == Unseen.record:
-            # Of whatever time: what was unseen before the case is unseen in it, too.
-            mark = from_json(data)
-            assert isinstance(mark, Unseen)
-            self.unseen[mark.kind, mark.group] = mark
-            self.records.append(mark)
-        elif data["record"] == Gap.record and data["at"] >= self.since:
-            self.records.append(from_json(data))
-
     def _check_alive(self) -> None:
         if not self._lost:
-            beat = self._heartbeat
+            beat = self.heartbeat
             seen = beat.at if beat is not None else self.since
             if beat is not None and beat.stopped:
                 self._lost = "the recorder was stopped before the case ended"

@@ -19,6 +19,7 @@ from conformance.kube import (
     WatchTimeouts,
 )
 from conformance.model.errors import InfraError
+from conformance.record.layout import Recording
 from conformance.record.sink import Sink
 
 _BACKOFF = (0.1, 0.2, 0.5, 1.0, 2.0)
@@ -190,7 +191,7 @@ class Watcher(threading.Thread):
     def _unsee(self, reason: str) -> None:
         resource = self.resource
         self.unseen = reason
-        self._sink.unseen(
+        self._sink.sign(
             Unseen(
                 at=time.time(),
                 kind=resource.kind,
@@ -231,7 +232,7 @@ class Watcher(threading.Thread):
         self._must_list, self._broken_at = False, 0.0
         self._clock.saw(revision)
         if not self.listed.is_set():
-            self._sink.recording(str(self.resource), now)
+            self._sink.sign(Recording(at=now, resource=str(self.resource)))
         self.listed.set()
 
     def _take(self, type_: str, obj: dict[str, Any]) -> None:
@@ -289,7 +290,7 @@ class Watcher(threading.Thread):
             self._vanish(uid, revision, now)
 
     def _gap(self, reason: str, now: float, revision: int) -> None:
-        self._sink.gap(
+        self._sink.sign(
             Gap(
                 at=now,
                 reason=reason,

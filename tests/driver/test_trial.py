@@ -29,7 +29,7 @@ from conformance.model.transition import (
     no_op,
     remove_multinode,
 )
-from conformance.record.layout import Heartbeat, live_file
+from conformance.record.layout import SIGN_LINES, Heartbeat, live_file
 from conformance.record.tail import Tail
 from tests.kube.fake_api import FakeApi
 from tests.objects import a_graph, a_profile, made
@@ -287,7 +287,7 @@ def alive(recording: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     import time
 
-    path.write_bytes(Heartbeat(at=time.time() + 60, revision=1).to_line())
+    path.write_bytes(SIGN_LINES.encode(Heartbeat(at=time.time() + 60, revision=1)))
 
 
 def test_without_its_label_a_component_is_not_found_and_the_profile_is_named(

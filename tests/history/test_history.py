@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from conformance.history.history import History
-from conformance.history.records import Event, EventType, Gap, Header, Record
+from conformance.history.records import Event, EventType, Header, Record
 
 LISTED, ADDED = EventType.LISTED, EventType.ADDED
 MODIFIED, DELETED = EventType.MODIFIED, EventType.DELETED
@@ -48,7 +48,7 @@ def test_two_workloads_that_only_arrived_together_never_coexisted() -> None:
     assert names(past.at(17)) == {"Pod1", "Deployment1"}
     assert names(past.at(18)) == {"Pod1"}
     assert names(past.at(20)) == {"Pod1", "LeaderWorkerSet1"}
-    states = [names(state) for _, state in past.states(10, 25)]
+    states = [names(past.at(event.revision)) for event in past.events if event.revision > 10]
     assert not [s for s in states if {"Deployment1", "LeaderWorkerSet1"} <= s]
     assert states == [
         {"Pod1", "Deployment1"},
@@ -97,20 +97,6 @@ def test_time_is_that_of_arrival_and_leads_to_a_revision() -> None:
     assert past.revision_at(0.5) == 0
     assert names(past.at_time(3.1)) == {"Pod1", "LeaderWorkerSet1"}
     assert [e.revision for e in past.between(2.1, 3.2)] == [12, 18, 20]
-
-
-def test_a_gap_touches_its_kind_and_one_without_kind_touches_all() -> None:
-    past = history(Gap(at=5.0, reason="pods", kind="Pod"), Gap(at=9.0, reason="all"))
-    assert past.gap_within(4, 6, kind="Deployment") is None
-    assert past.gap_within(5.1, 8.9) is None
-    for start, end, kind, reason in (
-        (4, 6, "Pod", "pods"),
-        (8, 9, "Pod", "all"),
-        (4, 9, None, "pods"),
-    ):
-        gap = past.gap_within(start, end, kind=kind)
-        assert gap is not None
-        assert gap.reason == reason
 
 
 def test_a_history_needs_a_header() -> None:

@@ -35,7 +35,7 @@ from conformance.model.run_cases import FEATURE, RunCase
 from conformance.model.transition import add_multinode
 from conformance.plugin import director, run, trials
 from conformance.plugin.marks import case_id
-from conformance.record import soak
+from conformance.record import endings
 from conformance.report.build import case_result, history_file
 from conformance.report.collect import history_path, write_case
 from tests.builders import NAMESPACE, HistoryBuilder, a_graph, settled
@@ -111,7 +111,7 @@ class FakeTrial:
         self.environment = environment
         self.profile: Profile = environment.profile
         self.case, self.namespace, self.started_at = case, "ns", time.time()
-        soak.begins(environment.recording, self.namespace)
+        endings.case_begins(environment.recording, self.namespace)
         self.built: HistoryBuilder | None = None
         worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
         tell(environment.results, f"case {environment.operator} {case} {worker}")

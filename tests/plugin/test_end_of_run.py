@@ -16,15 +16,15 @@ from conformance.model.bounds import Bounds
 from conformance.model.labels import OWNED
 from conformance.model.run_cases import RunCase
 from conformance.plugin import leftovers
-from conformance.record.soak import ended
-from conformance.record.whole import WholeRecord
+from conformance.record.endings import read_endings
+from conformance.record.run_record import RunRecord
 from tests.objects import a_profile, made
 
 BOUNDS = Bounds(deletion_deadline=0.4, follow=0.3, hold=0.2, deadline=0.6)
 OPERATOR = "dgd-operator"
 
 
-class Scripted(WholeRecord):
+class Scripted(RunRecord):
     """A record in which `names` tells what Services there are after so many seconds."""
 
     def __init__(
@@ -33,7 +33,7 @@ class Scripted(WholeRecord):
         names: Callable[[float], list[str]],
         writes: Callable[[float], int] = lambda _: 0,
     ) -> None:
-        super().__init__(directory, ended(directory))
+        super().__init__(directory, read_endings(directory))
         self.begun = time.time()
         self.names, self.writes = names, writes
         self.sent: list[Write] = []
@@ -49,13 +49,13 @@ class Scripted(WholeRecord):
                 )
             )  # fmt: skip
 
-    def alive(self) -> list[Event]:
+    def present(self) -> list[Event]:
         names = self.names(time.time() - self.begun)
         return [event(made("Service", name, uid=name)) for name in names]
 
-    def left(self, *, since: float, requests: float) -> list[Record]:
+    def remaining(self, *, since: float, requests: float) -> list[Record]:
         owned = made("Namespace", "case-1", namespace=None, labels={OWNED: "true"})
-        return [event(owned, EventType.LISTED), *self.alive(), *self.sent]
+        return [event(owned, EventType.LISTED), *self.present(), *self.sent]
 
 
 def event(raw: dict[str, Any], type_: EventType = EventType.ADDED) -> Event:
@@ -67,7 +67,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leftovers, "_POLL_SECONDS", 0.02)
 
 
-def judging(record: WholeRecord) -> leftovers._Judging:
+def judging(record: RunRecord) -> leftovers._Judging:
     session = SimpleNamespace(
         bounds=BOUNDS, profile=a_profile(), operator="o", versions={}, audited=True,
         users={OPERATOR: "operator"},
@@ -77,7 +77,7 @@ def judging(record: WholeRecord) -> leftovers._Judging:
     )
 
 
-def waited(record: WholeRecord, graphs: int = 1) -> tuple[bool, float]:
+def waited(record: RunRecord, graphs: int = 1) -> tuple[bool, float]:
     begun = time.monotonic()
     gone = leftovers._await_gone(judging(record), graphs)
     return gone, time.monotonic() - begun

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from conformance.history.records import Event, EventType, Gap, from_json
+from conformance.history.records import JSON_LINES, Event, EventType, Gap
 from conformance.kube import WatchTimeouts
-from conformance.record.layout import RECORDER, Heartbeat, Ready, live_file
+from conformance.record.layout import RECORDER, SIGN_LINES, Heartbeat, Ready, Sign, live_file
 from conformance.record.recorder import Recorder
 from conformance.record.sink import Sink
 from tests.kube.fake_api import FakeApi
@@ -55,7 +55,7 @@ def until(condition: Callable[[], Any], within: float = 5.0) -> None:
 
 def events(directory: Path, namespace: str) -> list[Event]:
     """The recorded events of a namespace (empty: cluster-scoped)."""
-    records = [from_json(row) for row in rows(directory, namespace)]
+    records = [JSON_LINES.from_data(row) for row in rows(directory, namespace)]
     return [record for record in records if isinstance(record, Event)]
 
 
@@ -66,14 +66,17 @@ def seen(directory: Path, namespace: str) -> list[tuple[str, str, int]]:
 
 def gaps(directory: Path) -> list[Gap]:
     """The gap marks."""
-    marks = [row for row in rows(directory, RECORDER) if row["record"] == "gap"]
-    return [gap for gap in map(from_json, marks) if isinstance(gap, Gap)]
+    return [sign for sign in signs(directory) if isinstance(sign, Gap)]
 
 
 def heartbeats(directory: Path) -> list[Heartbeat]:
     """The signs of life."""
-    found = [row for row in rows(directory, RECORDER) if row["record"] == "heartbeat"]
-    return [Heartbeat.from_data(row) for row in found]
+    return [sign for sign in signs(directory) if isinstance(sign, Heartbeat)]
+
+
+def signs(directory: Path) -> list[Sign]:
+    """What the recorder wrote about itself."""
+    return [SIGN_LINES.from_data(row) for row in rows(directory, RECORDER)]
 
 
 def rows(directory: Path, namespace: str) -> list[Raw]:
@@ -103,8 +106,8 @@ class Writer:
         )
 
     def beat(self, *, at: float | None = None, revision: int = 0, stopped: bool = False) -> None:
-        checkpoint = time.time() if at is None else at
-        self.sink.heartbeat(Heartbeat(at=checkpoint, revision=revision, stopped=stopped))
+        at = time.time() if at is None else at
+        self.sink.sign(Heartbeat(at=at, revision=revision, stopped=stopped))
 
 
 def an_object(

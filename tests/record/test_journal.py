@@ -1,19 +1,18 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import MappingProxyType
 
 import pytest
 
 from conformance.history.records import (
+    JSON_LINES,
     Expect,
     Foreign,
     OperatorEvent,
     OperatorEventKind,
     Record,
     Step,
-    from_json,
 )
 from conformance.model.errors import InfraError
 from conformance.model.graph import Graph, Role, Service
@@ -44,7 +43,7 @@ def a_step(**request: object) -> Step:
 
 
 def on_disk(path: Path) -> list[Record]:
-    return [from_json(json.loads(line)) for line in path.read_text().splitlines()]
+    return [JSON_LINES.decode(line) for line in path.read_bytes().splitlines()]
 
 
 def test_what_is_appended_is_on_disk_at_once_and_kept(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from conformance.judge.checks.looks import others_of
 from conformance.model.profile import Retained
 from conformance.model.transition import add_multinode
 from conformance.model.verdict import CheckerName, Finding, Verdict
-from conformance.record import soak
+from conformance.record import endings
 from tests.builders import (
     OPERATOR,
     PLATFORM,
@@ -52,8 +52,8 @@ def end(tmp_path: Path) -> Callable[[HistoryBuilder, int], Judgement]:
     def judged(h: HistoryBuilder, case: int) -> Judgement:
         ended = History(h.records[:case])
         namespace = ended.namespace
-        soak.begins(tmp_path, namespace)
-        soak.conformed(tmp_path, ended, others=others_of(ended))
+        endings.case_begins(tmp_path, namespace)
+        endings.case_conforms(tmp_path, ended, others=others_of(ended))
         later: list[Record] = [
             record
             for record in h.records[case:]
@@ -64,7 +64,7 @@ def end(tmp_path: Path) -> Callable[[HistoryBuilder, int], Judgement]:
             revision=h.revision, graphs=(),
         )  # fmt: skip
         header = dataclasses.replace(ended.header, scope=Scope.SOAK, namespace="")
-        return judge(History([header, *soak.ended(tmp_path).records, *later, last]))
+        return judge(History([header, *endings.read_endings(tmp_path).records, *later, last]))
 
     return judged
 
@@ -212,10 +212,10 @@ def test_a_case_that_went_on_after_its_last_checkpoint_leaves_nothing_to_look_at
     h.wait(1)
     h.step(add_multinode("Frontend"), MULTI)
     history = h.history()
-    soak.begins(tmp_path, history.namespace)
-    soak.conformed(tmp_path, history, others=())
-    notes = soak.ended(tmp_path)
-    assert notes.conforming == {history.namespace}
+    endings.case_begins(tmp_path, history.namespace)
+    endings.case_conforms(tmp_path, history, others=())
+    notes = endings.read_endings(tmp_path)
+    assert notes.failed == frozenset()
     assert notes.soaks == []
 
 

@@ -20,9 +20,9 @@ from conformance.history.records import (
 )
 from conformance.model.errors import InfraError
 from conformance.model.labels import OWNED
-from conformance.record import soak
-from conformance.record.soak import ended
-from conformance.record.whole import WholeRecord
+from conformance.record import endings
+from conformance.record.endings import read_endings
+from conformance.record.run_record import RunRecord
 from tests.record.support import Writer, an_object
 
 ADDED, MODIFIED, DELETED = EventType.ADDED, EventType.MODIFIED, EventType.DELETED
@@ -38,10 +38,10 @@ def writer(tmp_path: Path) -> Writer:
     return made
 
 
-def read(directory: Path) -> WholeRecord:
-    whole = WholeRecord(directory, ended(directory))
-    whole.poll()
-    return whole
+def read(directory: Path) -> RunRecord:
+    record = RunRecord(directory, read_endings(directory))
+    record.poll()
+    return record
 
 
 def a_write(name: str, *, namespace: str = "case-1", at: float, resource: str = "pods") -> Write:
@@ -67,8 +67,8 @@ def conformed(directory: Path, *, revision: int, at: float) -> None:
         name="m", at=at, since=at, end=CheckpointEnd.HELD, revision=revision, graphs=()
     )  # fmt: skip
     kept = Event(type=ADDED, revision=11, at=at, object=an_object("Pod", "a", 11))
-    soak.begins(directory, "case-1")
-    soak.conformed(directory, History([header, kept, checkpoint]), others=["x"])
+    endings.case_begins(directory, "case-1")
+    endings.case_conforms(directory, History([header, kept, checkpoint]), others=["x"])
 
 
 def test_of_the_suites_namespaces_only_what_is_still_there_is_left(
@@ -82,9 +82,9 @@ def test_of_the_suites_namespaces_only_what_is_still_there_is_left(
     for name in ("a", "b", ""):
         writer.sink.write(a_write(name, at=50.0))
     writer.sink.write(a_write("", at=10.0))
-    whole = read(tmp_path)
-    assert [event.obj.name for event in whole.alive()] == ["a"]
-    records = whole.left(since=time.time() + 9, requests=100.0)
+    record = read(tmp_path)
+    assert [event.obj.name for event in record.present()] == ["a"]
+    records = record.remaining(since=time.time() + 9, requests=100.0)
     assert [(r.revision, r.obj.name) for r in records if isinstance(r, Event)] == [
         (11, "a"), (13, "a"),
     ]  # fmt: skip
@@ -97,8 +97,8 @@ def test_late_requests_and_leases_are_kept_whatever_became_of_their_objects(
     writer.sink.write(a_write("early", at=50.0))
     writer.sink.write(a_write("lease", at=50.0, resource="leases"))
     writer.sink.write(a_write("late", at=101.0))
-    whole = read(tmp_path)
-    assert writes(whole.left(since=0.0, requests=100.0)) == ["lease", "late"]
+    record = read(tmp_path)
+    assert writes(record.remaining(since=0.0, requests=100.0)) == ["lease", "late"]
 
 
 def test_of_other_namespaces_everything_since_the_start_of_the_run_is_kept(
@@ -107,7 +107,7 @@ def test_of_other_namespaces_everything_since_the_start_of_the_run_is_kept(
     for name, at in (("old", 50.0), ("new", 150.0)):
         writer.event(ADDED, an_object("ConfigMap", name, int(at), namespace="operator"), at=at)
         writer.sink.write(a_write(name, namespace="operator", at=at))
-    records = read(tmp_path).left(since=100.0, requests=0.0)
+    records = read(tmp_path).remaining(since=100.0, requests=0.0)
     assert "new" in names(records)
     assert "old" not in names(records)
     assert writes(records) == ["new"]
@@ -116,13 +116,13 @@ def test_of_other_namespaces_everything_since_the_start_of_the_run_is_kept(
 def test_namespaces_of_cases_that_did_not_conform_are_left_out(
     tmp_path: Path, writer: Writer
 ) -> None:
-    soak.begins(tmp_path, "case-2")
+    endings.case_begins(tmp_path, "case-2")
     writer.event(ADDED, an_object("Pod", "a", 11, namespace="case-2"))
     writer.sink.write(a_write("a", namespace="case-2", at=50.0))
-    whole = read(tmp_path)
-    assert whole.alive() == []
-    assert writes(whole.left(since=0.0, requests=0.0)) == []
-    assert ended(tmp_path).others == {"case-2"}
+    record = read(tmp_path)
+    assert record.present() == []
+    assert writes(record.remaining(since=0.0, requests=0.0)) == []
+    assert read_endings(tmp_path).failed == {"case-2"}
 
 
 def test_what_stands_is_the_state_at_the_last_checkpoint_and_all_that_came_after(
@@ -135,23 +135,23 @@ def test_what_stands_is_the_state_at_the_last_checkpoint_and_all_that_came_after
     writer.event(DELETED, an_object("Pod", "after", 13), revision=14, at=62.0)
     writer.sink.write(a_write("before", at=50.0))
     writer.sink.write(a_write("after", at=61.0))
-    whole = read(tmp_path)
-    records = whole.soaks()
+    record = read(tmp_path)
+    records = record.soaked()
     assert [(r.case, r.others) for r in records if isinstance(r, Soak)] == [("c", ("x",))]
     assert [(r.type, r.obj.name) for r in records if isinstance(r, Event)] == [
         (EventType.LISTED, "a"), (ADDED, "after"), (DELETED, "after"),
     ]  # fmt: skip
     assert writes(records) == ["after"]
-    whole.let_fall()
+    record.end_soak()
     writer.event(DELETED, an_object("Pod", "a", 11), revision=20, at=70.0)
-    whole.poll()
-    assert names(whole.soaks()) == ["a", "after", "after"]
+    record.poll()
+    assert names(record.soaked()) == ["a", "after", "after"]
 
 
 def test_a_recorder_that_is_behind_is_told(tmp_path: Path, writer: Writer) -> None:
-    whole = read(tmp_path)
-    with pytest.raises(InfraError, match=r"more than 0\.1 s behind at the end of the run"):
-        whole.catch_up(within=0.1)
+    record = read(tmp_path)
+    with pytest.raises(InfraError, match=r"more than 0\.1 s behind"):
+        record.catch_up(within=0.1)
     writer.beat(at=time.time() + 60)
-    whole.catch_up(within=0.1)
-    whole.close()
+    record.catch_up(within=0.1)
+    record.close()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
+
+from conformance.history.records import JSON_LINES, Event, Record, Write
 
 # Cluster-scoped kinds that mention namespaces without belonging to any: kind → reason.
 NOISE: dict[str, str] = {
@@ -17,48 +18,47 @@ NOISE: dict[str, str] = {
 }
 
 
-class Concerns:
-    """Picks the lines that concern a namespace: its Namespace, objects with its name as a value
+class Relevance:
+    """Picks the records that concern a namespace: its Namespace, objects with its name as a value
     (claimRef, subjects, labels) or as a part of their own name, those with the uid of one of its graphs
     or components as a value, and everything that then happens to those objects."""
 
     def __init__(self, namespace: str) -> None:
-        self._namespace = namespace
-        self._bytes = namespace.encode()
-        self._whole = re.compile(rf"(?:^|[.:/-]){re.escape(namespace)}(?:$|[.:/-])")
+        self._name = re.compile(rf"(?:^|[.:/-]){re.escape(namespace)}(?:$|[.:/-])")
         self._values = {namespace}
         self._uids: set[str] = set()
         self._names: set[str] = set()
-        self._marks: list[bytes] = []
+        # Only a line with one of these is parsed at all: most are told apart by that.
+        self._marks = [namespace.encode()]
 
     def know(self, uid: str) -> None:
-        """From now on what has this uid as a value, a label or an owner say, concerns the namespace,
-        too."""
+        """From now on, whatever has this uid as a value (a label, an owner reference) concerns the
+        namespace, too."""
         if uid not in self._values:
             self._values.add(uid)
             self._marks.append(uid.encode())
 
-    def parse(self, line: bytes) -> dict[str, Any] | None:
-        """The line's data if it concerns the namespace. Most lines are told apart unparsed."""
-        if self._bytes not in line and not any(mark in line for mark in self._marks):
+    def decode(self, line: bytes) -> Record | None:
+        """The line's record if it concerns the namespace."""
+        if not any(mark in line for mark in self._marks):
             return None
-        data: dict[str, Any] = json.loads(line)
-        if data["record"] == "write":
-            return data if self._write_concerns(data) else None
-        obj = data["object"]
-        meta = obj["metadata"]
-        if obj.get("kind") in NOISE:
-            return None
-        if meta["uid"] not in self._uids:
-            if not (self._whole.search(meta["name"]) or self._mentioned(obj)):
-                return None
-            self._uids.add(meta["uid"])
-            self._names.add(meta["name"])
-            self._marks += [meta["uid"].encode(), b'"name":"' + meta["name"].encode() + b'"']
-        return data
+        record = JSON_LINES.decode(line)
+        if isinstance(record, Write):
+            named = record.name in self._names or self._name.search(record.name)
+            return record if named else None
+        return record if isinstance(record, Event) and self._concerns(record) else None
 
-    def _write_concerns(self, write: Mapping[str, Any]) -> bool:
-        return write["name"] in self._names or bool(self._whole.search(write["name"]))
+    def _concerns(self, event: Event) -> bool:
+        obj = event.obj
+        if obj.kind in NOISE:
+            return False
+        if obj.uid not in self._uids:
+            if not (self._name.search(obj.name) or self._mentioned(event.object)):
+                return False
+            self._uids.add(obj.uid)
+            self._names.add(obj.name)
+            self._marks += [obj.uid.encode(), b'"name":"' + obj.name.encode() + b'"']
+        return True
 
     def _mentioned(self, value: Any) -> bool:
         if isinstance(value, str):

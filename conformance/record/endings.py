@@ -1,4 +1,4 @@
-"""Notes of how cases ended, beside the record of their cluster: what judges the end of a run asks for.
+"""How cases ended, noted beside the record of their cluster: what the end of a run is judged by.
 
 DIR/ended/<namespace>.jsonl    empty while a case runs, and for good if it did not conform; else its
                                `Soak` record, and everything in its namespace as it then stood
@@ -6,7 +6,6 @@ DIR/ended/<namespace>.jsonl    empty while a case runs, and for good if it did n
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,13 +13,12 @@ from pathlib import Path
 
 from conformance.history.history import History
 from conformance.history.records import (
+    JSON_LINES,
     CheckpointEnd,
     Event,
     EventType,
     Record,
     Soak,
-    from_json,
-    to_json,
 )
 from conformance.model.errors import InfraError
 
@@ -31,33 +29,37 @@ def _note(directory: Path, namespace: str) -> Path:
     return directory / "ended" / f"{namespace}{_SUFFIX}"
 
 
-def begins(directory: Path, namespace: str) -> None:
+def case_begins(directory: Path, namespace: str) -> None:
     """A case begins in that namespace. Raises OSError."""
     path = _note(directory, namespace)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch()
 
 
-def conformed(directory: Path, history: History, *, others: Iterable[str]) -> None:
+def case_conforms(directory: Path, history: History, *, others: Iterable[str]) -> None:
     """A case has ended and conforms; `others` are uids of what is none of the operator's business.
 
     A case that did something after its last checkpoint, or whose last checkpoint was not held, is
-    noted without anything that stands. Raises OSError.
+    noted without objects. Raises OSError.
     """
     records: list[Record] = []
     checkpoint = history.checkpoints[-1] if history.checkpoints else None
     later = checkpoint is not None and any(
-        s.code and s.sent_at > checkpoint.at for s in history.steps
+        step.code and step.sent_at > checkpoint.at for step in history.steps
     )
     if checkpoint is not None and checkpoint.end is CheckpointEnd.HELD and not later:
         records.append(
             Soak(
-                case=history.header.case, namespace=history.namespace, at=checkpoint.at,
-                revision=checkpoint.revision, graphs=checkpoint.graphs,
+                case=history.header.case,
+                namespace=history.namespace,
+                at=checkpoint.at,
+                revision=checkpoint.revision,
+                graphs=checkpoint.graphs,
                 components=checkpoint.components,
-                blocked=checkpoint.blocked, others=tuple(sorted(others)),
+                blocked=checkpoint.blocked,
+                others=tuple(sorted(others)),
             )
-        )  # fmt: skip
+        )
         records += [
             Event(type=EventType.LISTED, revision=obj.revision, at=checkpoint.at, object=obj.raw)
             for obj in history.at_checkpoint(checkpoint)
@@ -65,18 +67,17 @@ def conformed(directory: Path, history: History, *, others: Iterable[str]) -> No
         ]
     path = _note(directory, history.namespace)
     part = path.with_suffix(f".{os.getpid()}.part")
-    lines = [json.dumps(to_json(record), separators=(",", ":")) + "\n" for record in records]
-    part.write_text("".join(lines) or "\n", encoding="utf-8")
+    part.write_bytes(b"".join(map(JSON_LINES.encode, records)) or b"\n")
     part.replace(path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """What the notes say."""
+class Endings:
+    """How the cases of a cluster ended."""
 
     conforming: frozenset[str]
     """Namespaces of cases that conformed."""
-    others: frozenset[str]
+    failed: frozenset[str]
     """Namespaces of cases that did not, or never ended."""
     records: tuple[Record, ...]
     """A `Soak` record for each case that left something at rest, and what stood there."""
@@ -87,16 +88,18 @@ class Ended:
         return [record for record in self.records if isinstance(record, Soak)]
 
 
-def ended(directory: Path) -> Ended:
+def read_endings(directory: Path) -> Endings:
     """All notes of a cluster. Raises InfraError if one cannot be read."""
     conforming: set[str] = set()
-    others: set[str] = set()
+    failed: set[str] = set()
     records: list[Record] = []
     for path in sorted((directory / "ended").glob(f"*{_SUFFIX}")):
         try:
-            text = path.read_text(encoding="utf-8")
-            (conforming if text else others).add(path.stem)
-            records += [from_json(json.loads(line)) for line in text.splitlines() if line]
+            lines = path.read_bytes().splitlines()
+            records += [JSON_LINES.decode(line) for line in lines if line]
         except (OSError, ValueError) as error:
             raise InfraError(f"the note {path} of an ended case cannot be read: {error}") from error
-    return Ended(conforming=frozenset(conforming), others=frozenset(others), records=tuple(records))
+        (conforming if lines else failed).add(path.stem)
+    return Endings(
+        conforming=frozenset(conforming), failed=frozenset(failed), records=tuple(records)
+    )
