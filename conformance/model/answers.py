@@ -1,10 +1,9 @@
 """What an API server's answer means: accepted, refused by a rule, or failed for another reason.
 
 Only an admission webhook, a ValidatingAdmissionPolicy and the CRD's own schema or CEL rules refuse.
-RBAC, conflicts, quota, outages and 5xx answers are other classes: they say nothing about the
-operator's policy. The texts are those of k8s.io/apiserver: the webhook plugin writes `admission
-webhook "NAME" denied the request`, the policy plugin `ValidatingAdmissionPolicy 'NAME' with binding
-'B' denied request`.
+RBAC, conflicts, quota, outages and 5xx answers say nothing about the operator's policy. The texts are
+those of k8s.io/apiserver: `admission webhook "NAME" denied the request`, and
+`ValidatingAdmissionPolicy 'NAME' with binding 'B' denied request`.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from conformance.model.transition import ChangeKind
 
 
 class AnswerClass(enum.StrEnum):
-    """What an answer is. Only `REFUSED` tells about the operator's policy."""
+    """Kinds of answers. Only `REFUSED` tells of the operator's policy."""
 
     ACCEPTED = "accepted"
     REFUSED = "refused"
@@ -39,7 +38,7 @@ class AnswerClass(enum.StrEnum):
 
 
 class RefusedBy(enum.StrEnum):
-    """Which kind of rule refused."""
+    """Kinds of rules that refuse."""
 
     WEBHOOK = "admission webhook"
     POLICY = "ValidatingAdmissionPolicy"
@@ -60,35 +59,28 @@ _FIELD = re.compile(r"\bspec(?:\.[A-Za-z_][\w-]*|\[[^\]]+\])+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An API answer, understood.
-
-    `by` says which kind of rule refused (None if none did) and `rule` the name of the webhook or
-    policy; `message` has the Status message and its causes; `fields` are the paths below `spec` in
-    them.
-    """
+    """An API answer and what it means."""
 
     kind: AnswerClass
     code: int
+    """HTTP status code; 0 if no answer came."""
     reason: str
     message: str
+    """The message of the Status object and those of its causes."""
     by: RefusedBy | None = None
+    """The kind of rule that refused."""
     rule: str = ""
+    """Name of the webhook or policy that refused."""
     fields: tuple[str, ...] = ()
+    """Paths below `spec` that the message names."""
 
     @property
     def accepted(self) -> bool:
-        """True for a 2xx answer."""
         return self.kind is AnswerClass.ACCEPTED
 
     @property
     def refused(self) -> bool:
-        """True if a rule about the object said no."""
         return self.kind is AnswerClass.REFUSED
-
-
-def classify(code: int, answer: Mapping[str, Any]) -> AnswerClass:
-    """The class of an answer; see `understand`, which says more."""
-    return understand(code, answer).kind
 
 
 def understand(code: int, answer: Mapping[str, Any]) -> Answer:
@@ -122,7 +114,7 @@ def _refused_by(code: int, message: str) -> tuple[RefusedBy | None, str]:
         return None, ""
     if match := _POLICY.search(message):
         return RefusedBy.POLICY, match.group(1)
-    # Strict field validation is the published schema's word, too; the API server answers it 400.
+    # Strict field validation is done by the published schema, too; the API server answers it 400.
     if code == 422 or (code == 400 and _STRICT.search(message)):
         return RefusedBy.SCHEMA, ""
     return None, ""
@@ -160,17 +152,19 @@ def _forbidden(message: str) -> AnswerClass:
     return AnswerClass.RBAC if _RBAC.search(message) else AnswerClass.OTHER
 
 
-# The field words by which a refusal may name what it refused, per kind of change.
-FIELD_WORDS: dict[ChangeKind, tuple[str, ...]] = {
-    ChangeKind.ADD_MULTINODE: ("multinode", "nodeCount"),
-    ChangeKind.REMOVE_MULTINODE: ("multinode", "nodeCount"),
-    ChangeKind.CHANGE_NODE_COUNT: ("multinode", "nodeCount"),
+_TOPOLOGY = ("multinode", "nodeCount")
+_SERVICES = ("services", "components")
+_FIELD_WORDS: dict[ChangeKind, tuple[str, ...]] = {
+    ChangeKind.ADD_MULTINODE: _TOPOLOGY,
+    ChangeKind.REMOVE_MULTINODE: _TOPOLOGY,
+    ChangeKind.CHANGE_NODE_COUNT: _TOPOLOGY,
     ChangeKind.REPLICAS: ("replicas",),
     ChangeKind.IMAGE: ("image", "containers", "mainContainer"),
-    ChangeKind.SERVICE_ADDED: ("services", "components"),
-    ChangeKind.SERVICE_REMOVED: ("services", "components"),
-    ChangeKind.SERVICE_RENAMED: ("services", "components"),
+    ChangeKind.SERVICE_ADDED: _SERVICES,
+    ChangeKind.SERVICE_REMOVED: _SERVICES,
+    ChangeKind.SERVICE_RENAMED: _SERVICES,
 }
+"""Kind of change → the fields by which a refusal may name it."""
 
 
 def names_change(
@@ -180,16 +174,14 @@ def names_change(
     services: Iterable[str],
     words: Iterable[str] = (),
 ) -> bool:
-    """True if a refusal says what it refuses: a service by name, a field of the change under
-    `spec`, or one of the profile's regular expressions (`refusal_words`).
-
-    A change without field words of its own (a deploy, an illegal field) may be named by any path
-    below `spec`.
+    """True if a refusal names a service, a field of the change under `spec`, or matches one of the
+    profile's `refusal_words`. A change without fields of its own (a deploy, an illegal field) may be
+    named by any path below `spec`.
     """
     if any(_has_word(answer.message, service) for service in services):
         return True
     for kind in kinds:
-        wanted = FIELD_WORDS.get(kind)
+        wanted = _FIELD_WORDS.get(kind)
         for path in answer.fields:
             # A rule of a list's items has the service in its path, and the field in its text.
             texts = (path, answer.message)

@@ -1,4 +1,4 @@
-"""The doors by which a transition reaches the API: method and served version. Pure."""
+"""The doors by which a transition reaches the API: a method and a served version."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import jsonpatch
 
-from conformance.model.graph import ApiVersion, Graph, Service
-from conformance.model.manifest import manifest, service_spec
+from conformance.model.graph import ApiVersion, Graph
+from conformance.model.manifest import manifest, service_bodies
 from conformance.model.transition import Transition
 
 
@@ -45,11 +45,12 @@ class Door:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What goes over the wire. `body` is a JSON value (a list for a JSON patch)."""
+    """What is sent to the API server."""
 
     verb: str
     content_type: str
     body: Any
+    """A JSON value; for a JSON patch a list."""
 
 
 def request_for(
@@ -62,31 +63,24 @@ def request_for(
 ) -> Request:
     """The request that carries the transition through the door.
 
-    `live` is the stored graph as read in the door's version: all methods but apply start from it, as
-    kubectl edit and most clients do, so fields that the operator added are kept. Merge patches of
-    v1beta1 carry the whole component list, since a merge patch replaces lists whole.
+    `live` is the stored graph as read in the door's version. All methods but apply start from it, as
+    kubectl edit and most clients do, so fields that the operator added are kept. A merge patch of
+    v1beta1 carries the whole component list, since a merge patch replaces lists whole.
     """
     after = transition.apply(before)
+    edit = transition.raw or (lambda body: body)
     verb = "PUT" if door.method is Method.REPLACE else "PATCH"
-    content_type = _CONTENT_TYPES[door.method]
     if door.method is Method.APPLY:
         # The suite's field manager owns what it applied; leaving a key out removes it.
-        body: Any = manifest(after, version=door.version, namespace=namespace)
-        return Request(verb=verb, content_type=content_type, body=_raw(transition, body))
-    target = _edited(live, before=before, after=after, version=door.version)
-    target = _raw(transition, target)
-    if door.method is Method.REPLACE:
-        return Request(verb=verb, content_type=content_type, body=target)
-    source = _writable(live)
-    if door.method is Method.JSON_PATCH:
-        operations = jsonpatch.make_patch(source, target).patch
-        return Request(verb=verb, content_type=content_type, body=operations)
-    return Request(verb=verb, content_type=content_type, body=_merge_patch(source, target))
-
-
-def _raw(transition: Transition, body: dict[str, Any]) -> dict[str, Any]:
-    edited: dict[str, Any] = transition.raw(body) if transition.raw else body
-    return edited
+        body: Any = edit(manifest(after, version=door.version, namespace=namespace))
+    else:
+        source = _writable(live)
+        body = edit(_edited(live, before=before, after=after, version=door.version))
+        if door.method is Method.JSON_PATCH:
+            body = jsonpatch.make_patch(source, body).patch
+        elif door.method is Method.MERGE_PATCH:
+            body = _merge_patch(source, body)
+    return Request(verb=verb, content_type=_CONTENT_TYPES[door.method], body=body)
 
 
 def _writable(live: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,25 +96,22 @@ def _edited(
 ) -> dict[str, Any]:
     """The live object with just the difference between the two graphs applied to it."""
     target = _writable(live)
-    old = manifest(before, version=version)
-    new = manifest(after, version=version)
+    old, new = (manifest(graph, version=version) for graph in (before, after))
     for key in ("annotations", "labels"):
         wanted = new["metadata"].get(key, {})
         if wanted != old["metadata"].get(key, {}):
             target["metadata"][key] = {**target["metadata"].get(key, {}), **wanted}
+    known, olds = service_bodies(target, version), service_bodies(old, version)
     renamed = _renames(before, after)
+    services: dict[str, Any] = {}
+    for name, body in service_bodies(new, version).items():
+        was = renamed.get(name, name)
+        there = was in known and was in olds
+        services[name] = _three_way(known[was], olds[was], body) if there else body
     if version is ApiVersion.V1ALPHA1:
-        services = target["spec"].setdefault("services", {})
-        target["spec"]["services"] = {
-            name: _service(services.get(renamed.get(name, name)), before, s, version, renamed)
-            for name, s in ((s.name, s) for s in after.services)
-        }
+        target["spec"]["services"] = services
     else:
-        known = {c["name"]: c for c in target["spec"].get("components", [])}
-        target["spec"]["components"] = [
-            _service(known.get(renamed.get(s.name, s.name)), before, s, version, renamed)
-            for s in after.services
-        ]
+        target["spec"]["components"] = list(services.values())
     return target
 
 
@@ -133,22 +124,6 @@ def _renames(before: Graph, after: Graph) -> dict[str, str]:
         for old, new in zip(before.services, after.services, strict=True)
         if old.name != new.name and old == new.replace(name=old.name)
     }
-
-
-def _service(
-    live: Mapping[str, Any] | None,
-    before: Graph,
-    service: Service,
-    version: ApiVersion,
-    renamed: Mapping[str, str],
-) -> dict[str, Any]:
-    new = service_spec(service, version)
-    old_name = renamed.get(service.name, service.name)
-    old = next((s for s in before.services if s.name == old_name), None)
-    if live is None or old is None:
-        return new
-    edited: dict[str, Any] = _three_way(live, service_spec(old, version), new)
-    return edited
 
 
 def _three_way(live: Any, old: Any, new: Any) -> Any:

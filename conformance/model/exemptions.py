@@ -1,7 +1,7 @@
-"""What a profile may ask to be excused, and what it may not: an exception that excuses everything
-would make the suite say `conforms` and mean nothing.
+"""Exemptions that a profile may claim, and those that it may not: one that excuses everything would
+make `conforms` mean nothing.
 
-Each is listed in the report (`conformance.report.concessions`), so that a reader can disagree.
+The report lists each of them (`conformance.report.concessions`), so that a reader can disagree.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from conformance.model.fields import Expression, Reason, Strict, Url
+from conformance.model.field_types import Expression, Reason, Strict, Url
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import POD_GROUP, WORKLOADS
 from conformance.model.verdict import CheckerName
 
 LONGEST_ROLLOUT = 300.0
-"""Seconds that a rollout may be excused at most. A case waits for no more than two deadlines (60 s),
-so a longer bound would excuse whatever is seen; this is five times that, for machines so slow that
-they need --timeout-factor=5."""
+"""Seconds for which a rollout may be excused. A case waits for two deadlines (60 s) at most, so a
+longer bound would excuse anything; this is five times that, for machines that need
+--timeout-factor=5."""
 
-NEVER_KEPT = frozenset(
+_NEVER_RETAINED = frozenset(
     {
         *WORKLOADS, "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "Pod", "PodClique",
         "PodCliqueScalingGroup", "PodGang", POD_GROUP, GRAPH_KIND, COMPONENT_KIND,
     }
 )  # fmt: skip
-"""Kinds that run pods, hold resources for them, or are the graph itself: whether they are left over is
-what the suite is about."""
+"""Kinds that run pods, hold resources for them, or are the graph itself: the suite exists to find
+those that are left over."""
 
 _NEVER_MASKED = (
     *(".".join(row.groups) for row in WORKLOADS.values()),
@@ -43,7 +43,7 @@ _NEVER_MASKED = (
 """How many pods there are, and what they run."""
 
 _LITERAL = 3
-"""Letters and digits in a row that a pattern with wildcards must hold: with fewer it names nothing."""
+"""Letters and digits in a row that a pattern with wildcards must hold."""
 
 _USERS_KEY = "example.com/note"
 """A key such as the suite puts on graphs and pods in the user's name."""
@@ -53,12 +53,12 @@ _ANY_REFUSALS = (
     'admission webhook "validate.example.com" denied the request: no',
     'DynamoGraphDeployment.nvidia.com "agg" is invalid: spec: Forbidden: no',
 )
-"""What any refusal says, whatever was refused."""
+"""Refusals that say nothing of what was refused."""
 
 _OVER = frozenset(
     {"", "complete", "completed", "done", "idle", "none", "ready", "succeeded", "successful"}
 )
-"""Values of a status by which a rollout is over, in lower case."""
+"""Status values that mean, in lower case, that a rollout is over."""
 
 
 def _names_something(pattern: str) -> str:
@@ -115,14 +115,14 @@ ReservedPrefix = Annotated[str, AfterValidator(_not_the_users)]
 
 
 class Overlap(Strict):
-    """Whether old and new workload of one service may be there together before the deadline."""
+    """Whether the old and the new workload of a service may exist side by side before the deadline."""
 
     allowed: bool = True
     reason: str = "new before old keeps the service answering"
 
 
 class Rollout(Strict):
-    """A status that says a rollout is in progress, and how long it may excuse two generations."""
+    """A status that announces a rollout, which then excuses two generations for some time."""
 
     path: Annotated[list[str], Field(min_length=2)]
     """Path in the graph, such as [status, rollingUpdate, phase]."""
@@ -146,7 +146,7 @@ class ServiceClass(enum.StrEnum):
     COMPONENT = "component"
     """All ready routable pods of its own service, and no others."""
     SHARED = "shared"
-    """Pods of several services or graphs; only that no foreign pod is hit is not judged."""
+    """Pods of several services or graphs; which ones is not judged."""
     DEBUG = "debug"
     """May select nothing."""
 
@@ -154,15 +154,15 @@ class ServiceClass(enum.StrEnum):
 class ServiceRule(Strict):
     """How one class of Service is recognised. The first rule that matches decides.
 
-    `name` is a template over {component}, {graph}, {service} (lower case) with `*` as wildcard;
-    `labels` are pairs that the Service carries. A rule of another class than `component` takes
-    Services out of judgement, so it needs a reason, and may not match a Service of its component's
-    own name.
+    A rule of another class than `component` takes Services out of judgement, so it needs a reason,
+    and may not match a Service of its component's own name.
     """
 
     use: ServiceClass
     name: Annotated[str, AfterValidator(_name_template)] = ""
+    """Template over {component}, {graph}, {service} (lower case) with `*` as wildcard."""
     labels: dict[str, str] = {}
+    """Labels that the Service carries."""
     reason: str = ""
 
     @model_validator(mode="after")
@@ -193,7 +193,7 @@ class Retained(Strict):
 
     @model_validator(mode="after")
     def _is_no_child_of_a_graph(self) -> Retained:
-        if self.kind in NEVER_KEPT:
+        if self.kind in _NEVER_RETAINED:
             raise ValueError(
                 f"a {self.kind} may not outlive its graph, whatever its name; expected a kind that "
                 "runs no pods and holds nothing for them"
@@ -210,7 +210,7 @@ class Mask(Strict):
 
 
 class FidelityException(Strict):
-    """A field of the user's that the operator may change, and in which shape."""
+    """A field of the user that the operator may change, and in which shape."""
 
     field: Pattern
     shape: Literal["single", "multinode", "both"] = "both"
@@ -218,7 +218,7 @@ class FidelityException(Strict):
 
 
 class StatusNames(Strict):
-    """Where the graph's status says what."""
+    """Where the status of a graph says what."""
 
     ready_condition: str = "Ready"
     service_maps: list[str] = ["components", "services"]
@@ -238,8 +238,8 @@ class StatusNames(Strict):
 
 
 class KnownFailure(Strict):
-    """A violation that is known and reported. Anything else still fails; an unexpected pass
-    errs."""
+    """A violation that is known and reported. Anything else still fails, and so does an unexpected
+    pass."""
 
     case: str
     """Case id as printed, `*` as wildcard."""

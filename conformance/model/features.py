@@ -6,7 +6,7 @@ import enum
 
 from pydantic import model_validator
 
-from conformance.model.fields import Reason, Strict
+from conformance.model.field_types import Reason, Strict
 
 
 class Feature(enum.StrEnum):

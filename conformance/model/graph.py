@@ -1,7 +1,4 @@
-"""A DynamoGraphDeployment without the accident of an API version.
-
-Field facts: CRDs of nvidia.com/v1alpha1 and v1beta1 (spec.services is a map, spec.components a list).
-"""
+"""A DynamoGraphDeployment as a user means it, whatever the API version that writes it down."""
 
 from __future__ import annotations
 
@@ -66,22 +63,20 @@ class Service:
 
     @property
     def multinode(self) -> bool:
-        """True if this service becomes LeaderWorkerSets."""
-        return self.node_count is not None and self.node_count > 1
+        return self.size > 1
 
     @property
     def groups(self) -> int:
-        """Deployment replicas, or LWS groups. An absent `replicas` means 1 (fault F35)."""
+        """Replicas, or groups if multinode. An absent `replicas` means 1, as for a Deployment."""
         return 1 if self.replicas is None else self.replicas
 
     @property
     def size(self) -> int:
         """Pods in a group."""
-        return self.node_count if self.node_count is not None and self.node_count > 1 else 1
+        return max(1, self.node_count or 1)
 
     @property
     def image(self) -> str:
-        """The main container's image."""
         return str(self.container.get("image", ""))
 
     def replace(self, **changes: Any) -> Service:
@@ -91,7 +86,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
-    """A graph as a user means it. `annotations` are the DGD's own metadata annotations."""
+    """A graph. `annotations` and `labels` are those of the DGD itself."""
 
     name: str
     services: tuple[Service, ...]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from conformance.model.fields import DnsLabel, PortName, Strict, url
+from conformance.model.field_types import DnsLabel, PortName, Strict, url
 
 
 class Placement(enum.StrEnum):
@@ -30,7 +30,48 @@ class FileTemplate(Strict):
     content: str
 
 
-class ProcessInstall(Strict):
+class _Install(Strict):
+    """What both ways of installing have."""
+
+    namespace: DnsLabel = "dgd-operator-system"
+    """The operator's own namespace, made before everything else if it is not there."""
+    prerequisites: list[str] = []
+    """Manifest files or directories applied before the operator, relative to the profile."""
+    crds: list[str] = []
+    """CRD files or directories, relative to the profile, or `{crds}` for --operator-crds. May be
+    empty if the manifests or the chart bring them."""
+    fault_argument: str = ""
+    """Argument that switches a known fault on, a template with `{fault}`; for operators that have
+    any."""
+
+    # What the user must give, or may, to complete the installation.
+
+    @property
+    def needs_crds(self) -> bool:
+        return "{crds}" in self.crds
+
+    @property
+    def needs_binary(self) -> bool:
+        return False
+
+    @property
+    def takes_image(self) -> bool:
+        return False
+
+    @property
+    def needs_image(self) -> bool:
+        return False
+
+    @property
+    def takes_chart(self) -> bool:
+        return False
+
+    @property
+    def needs_chart(self) -> bool:
+        return False
+
+
+class ProcessInstall(_Install):
     """The operator as a process beside the control plane.
 
     Templates (`{name}`): kubeconfig, python, binary, profile_dir, root, work_dir, cert_dir,
@@ -58,12 +99,6 @@ class ProcessInstall(Strict):
     one."""
     files: list[FileTemplate] = []
     """Files written before the process starts."""
-    namespace: DnsLabel = "dgd-operator-system"
-    """The operator's own namespace, made before everything else."""
-    prerequisites: list[str] = []
-    """Manifest files or directories applied before the operator starts, relative to the profile."""
-    crds: list[str] = []
-    """CRD files or directories, relative to the profile, or `{crds}` for --operator-crds."""
     webhooks: list[str] = []
     """Webhook configuration files, relative to the profile, with unmodified service references."""
     ready: Annotated[str, AfterValidator(url)] = ""
@@ -73,24 +108,10 @@ class ProcessInstall(Strict):
     rbac: list[str] = []
     """Manifests with the operator's own RBAC, bound to the user `identity_user`; with
     `cluster_admin: false`."""
-    fault_argument: str = ""
-    """Argument that switches a known fault on, a template with `{fault}`; for operators that have
-    any."""
 
     @property
     def needs_binary(self) -> bool:
-        """True if the user must give the program (--operator-binary)."""
         return any("{binary}" in argument for argument in self.command)
-
-    @property
-    def needs_crds(self) -> bool:
-        """True if the user must give the CRDs (--operator-crds)."""
-        return "{crds}" in self.crds
-
-    needs_image: ClassVar[bool] = False
-    takes_image: ClassVar[bool] = False
-    needs_chart: ClassVar[bool] = False
-    takes_chart: ClassVar[bool] = False
 
     @model_validator(mode="after")
     def _rbac_is_used(self) -> ProcessInstall:
@@ -109,17 +130,10 @@ class Packaging(enum.StrEnum):
     HELM = "helm"
 
 
-class ClusterInstall(Strict):
+class ClusterInstall(_Install):
     """The operator as it ships: in pods of the cluster, under its own ServiceAccount and RBAC."""
 
     kind: Packaging = Packaging.MANIFESTS
-    namespace: DnsLabel = "dgd-operator-system"
-    """The operator's own namespace, made before everything else if it is not there."""
-    prerequisites: list[str] = []
-    """Manifest files or directories applied before the operator, relative to the profile."""
-    crds: list[str] = []
-    """CRD files or directories, relative to the profile, or `{crds}` for --operator-crds. May be
-    empty if the manifests or the chart bring them."""
     manifests: list[str] = []
     """`manifests`: files or directories to apply. `kustomize`: one directory with a
     kustomization. May be empty for an operator that is always installed by others."""
@@ -151,41 +165,28 @@ class ClusterInstall(Strict):
     """A Secret in `namespace` that the suite fills with tls.crt, tls.key and ca.crt for the webhook
     Services, adding `caBundle` where webhooks and conversions lack one: what cert-manager would do.
     Empty: the operator or its chart takes care of its certificates."""
-    fault_argument: str = ""
-    """Argument that switches a known fault on, a template with `{fault}`."""
-
-    needs_binary: ClassVar[bool] = False
-
-    @property
-    def needs_crds(self) -> bool:
-        """True if the user must give the CRDs (--operator-crds)."""
-        return "{crds}" in self.crds
-
-    @property
-    def needs_image(self) -> bool:
-        """True if the user must give the image (--operator-image)."""
-        return self.image == "{image}"
 
     @property
     def takes_image(self) -> bool:
-        """True if the user may give the image."""
         return bool(self.image)
 
     @property
-    def needs_chart(self) -> bool:
-        """True if the user must give the chart (--operator-chart)."""
-        return self.chart == "{chart}"
+    def needs_image(self) -> bool:
+        return self.image == "{image}"
 
     @property
     def takes_chart(self) -> bool:
-        """True if the user may give the chart."""
         return self.kind is Packaging.HELM
+
+    @property
+    def needs_chart(self) -> bool:
+        return self.chart == "{chart}"
 
     @property
     def chart_path(self) -> str:
         """The chart, if it is a directory or archive relative to the profile; else empty."""
-        elsewhere = self.repository or self.chart.startswith("oci://") or self.needs_chart
-        return "" if elsewhere else self.chart
+        remote = self.repository or self.chart.startswith("oci://")
+        return "" if remote or self.needs_chart else self.chart
 
     @model_validator(mode="after")
     def _has_what_its_kind_needs(self) -> ClusterInstall:

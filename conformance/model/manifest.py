@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from conformance.model.errors import UsageError
 from conformance.model.graph import (
@@ -30,14 +30,12 @@ _SUB_ROLES = {Role.PREFILL, Role.DECODE}
 
 def manifest(graph: Graph, *, version: ApiVersion, namespace: str = "") -> dict[str, Any]:
     """The graph as a complete object of that API version, ready to be created."""
+    specs = [service_spec(service, version) for service in graph.services]
     if version is ApiVersion.V1ALPHA1:
-        spec: dict[str, Any] = {
-            "services": {s.name: service_spec(s, version) for s in graph.services}
-        }
+        names = [service.name for service in graph.services]
+        spec: dict[str, Any] = {"services": dict(zip(names, specs, strict=True))}
     else:
-        spec = {"components": [service_spec(s, version) for s in graph.services]}
-    if graph.backend:
-        spec["backendFramework"] = graph.backend
+        spec = {"components": specs}
     metadata: dict[str, Any] = {"name": graph.name}
     if namespace:
         metadata["namespace"] = namespace
@@ -45,44 +43,7 @@ def manifest(graph: Graph, *, version: ApiVersion, namespace: str = "") -> dict[
         metadata["annotations"] = dict(graph.annotations)
     if graph.labels:
         metadata["labels"] = dict(graph.labels)
-    return {
-        "apiVersion": f"{GROUP}/{version}",
-        "kind": GRAPH_KIND,
-        "metadata": metadata,
-        "spec": spec,
-    }
-
-
-def service_spec(service: Service, version: ApiVersion) -> dict[str, Any]:
-    """One service as that API version writes it (in v1beta1 with its name)."""
-    spec: dict[str, Any] = {}
-    if service.replicas is not None:
-        spec["replicas"] = service.replicas
-    if service.node_count is not None:
-        spec["multinode"] = {"nodeCount": service.node_count}
-    container = copy.deepcopy(dict(service.container))
-    pod = copy.deepcopy(dict(service.pod))
-    if version is ApiVersion.V1ALPHA1:
-        sub = service.role in _SUB_ROLES
-        spec["componentType"] = str(Role.WORKER if sub else service.role)
-        if sub:
-            spec["subComponentType"] = str(service.role)
-        if service.gpus is not None:
-            spec["resources"] = {"limits": {"gpu": str(service.gpus)}}
-        spec["extraPodSpec"] = {**pod, "mainContainer": container}
-        extra = {"labels": service.pod_labels, "annotations": service.pod_annotations}
-        if any(extra.values()):
-            spec["extraPodMetadata"] = {key: dict(value) for key, value in extra.items() if value}
-        return spec
-    if service.gpus is not None:
-        limits = container.setdefault("resources", {}).setdefault("limits", {})
-        limits[GPU_RESOURCE] = str(service.gpus)
-    containers = [{**container, "name": MAIN}, *pod.pop("containers", [])]
-    template: dict[str, Any] = {"spec": {**pod, "containers": containers}}
-    metadata = {"labels": service.pod_labels, "annotations": service.pod_annotations}
-    if any(metadata.values()):
-        template["metadata"] = {key: dict(value) for key, value in metadata.items() if value}
-    return {"name": service.name, "type": str(service.role), **spec, "podTemplate": template}
+    return _object(GRAPH_KIND, version, metadata, spec, graph.backend)
 
 
 def component_manifest(
@@ -96,14 +57,64 @@ def component_manifest(
     spec = service_spec(service, version)
     if version is ApiVersion.V1ALPHA1:
         spec |= {"serviceName": service.name, "dynamoNamespace": name}
+    return _object(COMPONENT_KIND, version, {"name": name, "namespace": namespace}, spec, backend)
+
+
+def _object(
+    kind: str,
+    version: ApiVersion,
+    metadata: dict[str, Any],
+    spec: dict[str, Any],
+    backend: str | None,
+) -> dict[str, Any]:
     if backend:
         spec["backendFramework"] = backend
     return {
         "apiVersion": f"{GROUP}/{version}",
-        "kind": COMPONENT_KIND,
-        "metadata": {"name": name, "namespace": namespace},
+        "kind": kind,
+        "metadata": metadata,
         "spec": spec,
     }
+
+
+def service_spec(service: Service, version: ApiVersion) -> dict[str, Any]:
+    """One service as that API version writes it (in v1beta1 with its name)."""
+    spec: dict[str, Any] = {}
+    if service.replicas is not None:
+        spec["replicas"] = service.replicas
+    if service.node_count is not None:
+        spec["multinode"] = {"nodeCount": service.node_count}
+    pod = copy.deepcopy(dict(service.pod))
+    container = copy.deepcopy(dict(service.container))
+    both = {"labels": service.pod_labels, "annotations": service.pod_annotations}
+    metadata = {key: dict(value) for key, value in both.items() if value}
+    if version is ApiVersion.V1ALPHA1:
+        sub = service.role in _SUB_ROLES
+        spec["componentType"] = str(Role.WORKER if sub else service.role)
+        if sub:
+            spec["subComponentType"] = str(service.role)
+        if service.gpus is not None:
+            spec["resources"] = {"limits": {"gpu": str(service.gpus)}}
+        spec["extraPodSpec"] = {**pod, "mainContainer": container}
+        if metadata:
+            spec["extraPodMetadata"] = metadata
+        return spec
+    if service.gpus is not None:
+        limits = container.setdefault("resources", {}).setdefault("limits", {})
+        limits[GPU_RESOURCE] = str(service.gpus)
+    containers = [{**container, "name": MAIN}, *pod.pop("containers", [])]
+    template: dict[str, Any] = {"spec": {**pod, "containers": containers}}
+    if metadata:
+        template["metadata"] = metadata
+    return {"name": service.name, "type": str(service.role), **spec, "podTemplate": template}
+
+
+def service_bodies(document: Mapping[str, Any], version: ApiVersion) -> dict[str, dict[str, Any]]:
+    """Name → what a graph's manifest says of that service."""
+    spec = document.get("spec") or {}
+    if version is ApiVersion.V1ALPHA1:
+        return dict(spec.get("services") or {})
+    return {str(body["name"]): body for body in spec.get("components") or []}
 
 
 def parse(document: Mapping[str, Any], *, source: str = "manifest") -> Graph:
@@ -121,65 +132,61 @@ def parse(document: Mapping[str, Any], *, source: str = "manifest") -> Graph:
         raise UsageError(f"{source}: apiVersion {version_name!r} is not one of {known}") from None
     spec = document.get("spec") or {}
     metadata = document.get("metadata") or {}
-    if version is ApiVersion.V1ALPHA1:
-        services = tuple(_alpha(name, body) for name, body in (spec.get("services") or {}).items())
-    else:
-        services = tuple(_beta(body) for body in spec.get("components") or [])
+    bodies = service_bodies(document, version)
     return Graph(
         name=str(metadata.get("name", "")),
-        services=services,
+        services=tuple(_service(name, body, version) for name, body in bodies.items()),
         backend=spec.get("backendFramework"),
         annotations=dict(metadata.get("annotations") or {}),
         labels=dict(metadata.get("labels") or {}),
     )
 
 
-def _node_count(body: Mapping[str, Any]) -> int | None:
+def _service(name: str, body: Mapping[str, Any], version: ApiVersion) -> Service:
+    read = _alpha if version is ApiVersion.V1ALPHA1 else _beta
+    role, gpus, container, pod, metadata = read(body)
     multinode = body.get("multinode")
-    # The CRD's default for an empty `multinode: {}` is 2.
-    return None if multinode is None else int(multinode.get("nodeCount", 2))
-
-
-def _alpha(name: str, body: Mapping[str, Any]) -> Service:
-    pod = copy.deepcopy(dict(body.get("extraPodSpec") or {}))
-    container = pod.pop("mainContainer", {})
-    extra = body.get("extraPodMetadata") or {}
-    gpu = ((body.get("resources") or {}).get("limits") or {}).get("gpu")
     return Service(
         name=name,
-        role=Role(body.get("subComponentType") or body.get("componentType", "worker")),
+        role=Role(role),
         replicas=body.get("replicas"),
-        node_count=_node_count(body),
-        gpus=None if gpu is None else int(gpu),
+        # The CRD's default for an empty `multinode: {}` is 2.
+        node_count=None if multinode is None else int(multinode.get("nodeCount", 2)),
+        gpus=None if gpus is None else int(gpus),
         container=container,
         pod=pod,
-        pod_labels=dict(extra.get("labels") or {}),
-        pod_annotations=dict(extra.get("annotations") or {}),
-    )
-
-
-def _beta(body: Mapping[str, Any]) -> Service:
-    template = copy.deepcopy(dict(body.get("podTemplate") or {}))
-    pod = template.get("spec") or {}
-    containers = pod.pop("containers", [])
-    main: dict[str, Any] = next((c for c in containers if c.get("name") == MAIN), {})
-    others = [c for c in containers if c.get("name") != MAIN]
-    container = {key: value for key, value in main.items() if key != "name"}
-    resources = container.get("resources") or {}
-    gpu = (resources.get("limits") or {}).pop(GPU_RESOURCE, None)
-    if resources and not any(resources.values()):
-        container.pop("resources")
-    elif resources and not resources.get("limits"):
-        resources.pop("limits", None)
-    metadata = template.get("metadata") or {}
-    return Service(
-        name=str(body["name"]),
-        role=Role(body.get("type", "worker")),
-        replicas=body.get("replicas"),
-        node_count=_node_count(body),
-        gpus=None if gpu is None else int(gpu),
-        container=container,
-        pod={**pod, **({"containers": others} if others else {})},
         pod_labels=dict(metadata.get("labels") or {}),
         pod_annotations=dict(metadata.get("annotations") or {}),
     )
+
+
+_Parts: TypeAlias = tuple[str, str | None, dict[str, Any], dict[str, Any], Mapping[str, Any]]
+"""What the API versions write in different places: role, GPUs, main container, the rest of the pod's
+spec, and the pod's metadata."""
+
+
+def _alpha(body: Mapping[str, Any]) -> _Parts:
+    role = body.get("subComponentType") or body.get("componentType", "worker")
+    gpus = ((body.get("resources") or {}).get("limits") or {}).get("gpu")
+    pod = copy.deepcopy(dict(body.get("extraPodSpec") or {}))
+    container = pod.pop("mainContainer", {})
+    return role, gpus, container, pod, body.get("extraPodMetadata") or {}
+
+
+def _beta(body: Mapping[str, Any]) -> _Parts:
+    template = copy.deepcopy(dict(body.get("podTemplate") or {}))
+    pod = template.get("spec") or {}
+    containers = pod.pop("containers", [])
+    container: dict[str, Any] = next((c for c in containers if c.get("name") == MAIN), {})
+    container.pop("name", None)
+    if others := [c for c in containers if c is not container]:
+        pod["containers"] = others
+    resources = container.get("resources") or {}
+    limits = resources.get("limits") or {}
+    gpus = limits.pop(GPU_RESOURCE, None)
+    # v1alpha1 keeps the GPUs elsewhere, and writes no empty mapping in their place.
+    if not limits:
+        resources.pop("limits", None)
+    if not resources:
+        container.pop("resources", None)
+    return body.get("type", "worker"), gpus, container, pod, template.get("metadata") or {}

@@ -25,7 +25,7 @@ from conformance.model.exemptions import (
     StatusNames,
 )
 from conformance.model.features import Feature, Without
-from conformance.model.fields import Strict, Url
+from conformance.model.field_types import Strict, Url
 from conformance.model.graph import ApiVersion
 from conformance.model.installs import ClusterInstall, ProcessInstall
 from conformance.model.kinds import DEPLOYMENT, POD_GROUP

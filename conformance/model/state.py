@@ -1,4 +1,4 @@
-"""The objects of a namespace (or cluster) as they stood at one instant."""
+"""Objects of a namespace, or of a cluster, at one instant."""
 
 from __future__ import annotations
 
@@ -26,60 +26,50 @@ class Obj:
 
     @property
     def kind(self) -> str:
-        """The kind, such as `Deployment`."""
         return str(self.raw.get("kind", ""))
 
     @property
     def group(self) -> str:
-        """The API group, empty for the core group."""
         version = str(self.raw.get("apiVersion", ""))
         return version.partition("/")[0] if "/" in version else ""
 
     @property
     def name(self) -> str:
-        """metadata.name."""
         return str(self._meta.get("name", ""))
 
     @property
     def namespace(self) -> str:
-        """metadata.namespace; empty for cluster-scoped objects."""
         return str(self._meta.get("namespace") or "")
 
     @property
     def uid(self) -> str:
-        """metadata.uid: the object's identity. A name made again is another object."""
+        """The identity of the object: one made again under its name has another."""
         return str(self._meta.get("uid", ""))
 
     @property
     def revision(self) -> int:
-        """metadata.resourceVersion as etcd's revision (Kubernetes allows comparing it as an
-        integer since v1.35)."""
+        """metadata.resourceVersion as a number; Kubernetes allows that since v1.35."""
         return int(self._meta.get("resourceVersion") or 0)
 
     @property
     def generation(self) -> int:
-        """metadata.generation, 0 where the kind has none."""
         return int(self._meta.get("generation") or 0)
 
     @property
     def observed_generation(self) -> int | None:
-        """status.observedGeneration, None where there is none."""
         value = self.status.get("observedGeneration")
         return None if value is None else int(value)
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """metadata.labels."""
         return self._meta.get("labels") or {}
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """metadata.annotations."""
         return self._meta.get("annotations") or {}
 
     @property
     def owners(self) -> tuple[Mapping[str, Any], ...]:
-        """metadata.ownerReferences."""
         return tuple(self._meta.get("ownerReferences") or ())
 
     @property
@@ -89,17 +79,15 @@ class Obj:
 
     @property
     def finalizers(self) -> tuple[str, ...]:
-        """metadata.finalizers."""
         return tuple(self._meta.get("finalizers") or ())
 
     @property
     def deleting(self) -> bool:
-        """True once metadata.deletionTimestamp is set."""
         return bool(self._meta.get("deletionTimestamp"))
 
     @property
     def created(self) -> float:
-        """metadata.creationTimestamp, seconds since the epoch (whole seconds), 0 if absent."""
+        """metadata.creationTimestamp: whole seconds since the epoch, 0 if absent."""
         stamp = self._meta.get("creationTimestamp")
         if not stamp:
             return 0.0
@@ -107,12 +95,10 @@ class Obj:
 
     @property
     def spec(self) -> Mapping[str, Any]:
-        """The spec, empty where the kind has none."""
         return self.raw.get("spec") or {}
 
     @property
     def status(self) -> Mapping[str, Any]:
-        """The status, empty until somebody wrote one."""
         return self.raw.get("status") or {}
 
     def at(self, *path: str, default: Any = None) -> Any:
@@ -205,8 +191,3 @@ class State:
             if obj.namespace == namespace
             and all(obj.labels.get(key) == value for key, value in selector.items())
         ]
-
-    def within(self, namespace: str) -> State:
-        """Only the objects of that namespace."""
-        kept = (obj for obj in self if obj.namespace == namespace)
-        return State(kept, revision=self.revision, at=self.at)

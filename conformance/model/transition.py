@@ -1,4 +1,4 @@
-"""Changes to graphs. Pure: graph in, graph out. `doors` turns them into requests."""
+"""Changes to graphs, as functions from graph to graph. `doors` turns them into requests."""
 
 from __future__ import annotations
 
@@ -33,63 +33,48 @@ class ChangeKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transition:
-    """A named change. `kinds` lists every kind of change in it (a mixed request has several).
-
-    `moves_generation` False: the API server must not count it as a spec change (no-op, metadata
-    only); a moved generation is then the finding. `raw` edits the rendered manifest for what a Graph
-    cannot say (an illegal field). `by_null` asks the merge patch door to remove keys by null.
-    """
+    """A named change of a graph, of one kind or of several in one request."""
 
     name: str
     kinds: tuple[ChangeKind, ...]
     apply: Callable[[Graph], Graph]
     services: tuple[str, ...] = ()
+    """The services that it changes."""
     moves_generation: bool = True
+    """False for a no-op and for metadata: the API server must not count it as a change of the spec."""
     raw: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """Edits the manifest where a Graph cannot say it, such as an illegal field."""
 
 
-def _edit(service: str, **changes: Any) -> Callable[[Graph], Graph]:
-    return lambda graph: graph.with_service(graph.service(service).replace(**changes))
+def _edit(name: str, kind: ChangeKind, service: str, **changes: Any) -> Transition:
+    """A transition that changes fields of one service."""
+    return Transition(
+        name=name,
+        kinds=(kind,),
+        apply=lambda graph: graph.with_service(graph.service(service).replace(**changes)),
+        services=(service,),
+    )
 
 
 def add_multinode(service: str, *, node_count: int = 2) -> Transition:
     """Give a single-node service `multinode`."""
-    return Transition(
-        name=f"add-multinode-{node_count}",
-        kinds=(ChangeKind.ADD_MULTINODE,),
-        apply=_edit(service, node_count=node_count),
-        services=(service,),
-    )
+    name = f"add-multinode-{node_count}"
+    return _edit(name, ChangeKind.ADD_MULTINODE, service, node_count=node_count)
 
 
 def remove_multinode(service: str) -> Transition:
     """Take `multinode` away from a service."""
-    return Transition(
-        name="remove-multinode",
-        kinds=(ChangeKind.REMOVE_MULTINODE,),
-        apply=_edit(service, node_count=None),
-        services=(service,),
-    )
+    return _edit("remove-multinode", ChangeKind.REMOVE_MULTINODE, service, node_count=None)
 
 
 def change_node_count(service: str, *, to: int) -> Transition:
-    """Change the number of nodes of a service that already is multinode."""
-    return Transition(
-        name=f"node-count-{to}",
-        kinds=(ChangeKind.CHANGE_NODE_COUNT,),
-        apply=_edit(service, node_count=to),
-        services=(service,),
-    )
+    """Change the number of nodes of a multinode service."""
+    return _edit(f"node-count-{to}", ChangeKind.CHANGE_NODE_COUNT, service, node_count=to)
 
 
 def scale(service: str, *, to: int) -> Transition:
     """Change replicas: pods of a Deployment, groups of an LWS."""
-    return Transition(
-        name=f"replicas-{to}",
-        kinds=(ChangeKind.REPLICAS,),
-        apply=_edit(service, replicas=to),
-        services=(service,),
-    )
+    return _edit(f"replicas-{to}", ChangeKind.REPLICAS, service, replicas=to)
 
 
 def set_image(service: str, image: str) -> Transition:
@@ -103,8 +88,7 @@ def set_image(service: str, image: str) -> Transition:
 
 
 def add_service(service: Service) -> Transition:
-    """Add a service to the graph. A graph that has one of that name, since its removal was refused,
-    stays as it is."""
+    """Add a service to the graph, unless it has one of that name because its removal was refused."""
 
     def apply(graph: Graph) -> Graph:
         there = any(known.name == service.name for known in graph.services)

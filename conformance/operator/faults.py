@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from conformance import paths
 from conformance.model.errors import UsageError
-from conformance.model.fields import Strict
+from conformance.model.field_types import Strict
 from conformance.model.verdict import CheckerName
 from conformance.operator.complaints import complaint
 

@@ -62,7 +62,7 @@ def judge_run(session: CaseEnvironment, *, started_at: float) -> None:
 def _nothing_stands(session: CaseEnvironment) -> None:
     """No case conformed, so none left a graph that could be looked at again."""
     result = CaseResult(
-        id=RunCase.REST, feature=FEATURE, title=RunCase.REST.sentence, operator=session.operator,
+        id=RunCase.REST, feature=FEATURE, title=RunCase.REST.meaning, operator=session.operator,
         not_run=NotRun.MOOT, reason="no case came to an end at rest", required=False,
     )  # fmt: skip
     write_case(session.results, result)
@@ -102,7 +102,7 @@ class _Judging:
         """What is known by now, as the history of a checkpoint that is now."""
         session = self.session
         header = Header(
-            case=self.case, feature=FEATURE, title=self.case.sentence, operator=session.operator,
+            case=self.case, feature=FEATURE, title=self.case.meaning, operator=session.operator,
             namespace="", profile=session.profile.model_dump(mode="json"),
             bounds=session.bounds.to_json(), versions=dict(session.versions), scope=self.scope,
             users=session.users, audited=session.audited, started_at=self.started_at,

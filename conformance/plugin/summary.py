@@ -103,7 +103,7 @@ def expected(items: list[pytest.Item], run: RunOptions) -> list[CaseResult]:
 def of_run(operators: Iterable[str]) -> list[CaseResult]:
     """Places for the judgements of whole runs, for the operators whose run came to its end."""
     return [
-        CaseResult(id=case, feature=FEATURE, title=case.sentence, operator=operator)
+        CaseResult(id=case, feature=FEATURE, title=case.meaning, operator=operator)
         for operator in sorted(operators)
         for case in RunCase
     ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.model.answers import AnswerClass, RefusedBy, classify, names_change, understand
+from conformance.model.answers import AnswerClass, RefusedBy, names_change, understand
 from conformance.model.transition import ChangeKind
 
 WEBHOOK = 'admission webhook "vdynamographdeployment.kb.io" denied the request: '
@@ -29,7 +29,7 @@ def test_webhook_denial_is_a_refusal_with_any_client_error_code(code: int) -> No
 
 
 def test_webhook_denial_with_a_server_error_code_is_no_refusal() -> None:
-    assert classify(500, status(WEBHOOK + "oops")) is AnswerClass.SERVER_ERROR
+    assert understand(500, status(WEBHOOK + "oops")).kind is AnswerClass.SERVER_ERROR
 
 
 def test_policy_denial_is_a_refusal() -> None:
