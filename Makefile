@@ -1,5 +1,5 @@
-# `make conformance` puts an operator under the suite; `make test` tests the suite itself.
-# Both prepare what they need on a machine with Python >= 3.11 alone, and reuse it the next time.
+# `make conformance` runs the suite against an operator; `make test` tests the suite itself.
+# Both need only Python >= 3.11, prepare everything else, and reuse it the next time.
 
 PYTHON ?= python3
 OPERATOR ?= reference
@@ -9,7 +9,7 @@ WORKERS ?= 26
 # Further options for pytest, such as ARGS='--operator-binary=./manager -k add'.
 ARGS ?=
 
-# Workers start a second sooner with compiled modules; an environment that forbids them is overruled.
+# Workers start a second sooner with compiled modules, so they are written even if the environment forbids it.
 unexport PYTHONDONTWRITEBYTECODE
 
 VENV := .venv
@@ -18,11 +18,11 @@ STAMP := $(VENV)/.installed
 
 .PHONY: conformance test lint unit mutants in-kind programs lock clean
 
-# Where the node image can neither be found nor pulled, kind and it are built; not if a user names another.
+# Builds kind and the node image if the image can neither be found nor pulled, unless the user names another.
 PINNED_NODE = $$($(BIN)/python -c 'from conformance.cluster.kind import KindOptions; print(KindOptions().node_image)')
 WITH_KIND = $(if $(findstring --kind-image,$(ARGS))$(findstring --kubernetes-version,$(ARGS)),,tools/kind-offline/where-needed.sh "$(PINNED_NODE)")
 
-# The plugin of the extra `kind` is loaded by every worker, needed or not.
+# Every worker would load the plugin of the extra `kind`, so it is switched off where it is not needed.
 conformance: $(STAMP) programs
 	$(if $(filter kind,$(CLUSTER)),$(WITH_KIND)) $(BIN)/python -m pytest cases -n $(WORKERS) $(addprefix --operator=,$(OPERATOR)) \
 	  $(if $(filter kind,$(CLUSTER)),,-p no:pytest-kind-ng) \
@@ -37,14 +37,14 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Files stay whole, so that the tests of one share its control plane.
+# --dist=loadfile, so that the tests of one file share its control plane.
 unit: $(STAMP) programs
 	$(BIN)/python -m pytest tests --ignore=tests/mutants -m "not docker" -n 2 --dist=loadfile $(ARGS)
 
 mutants: $(STAMP) programs
 	$(BIN)/python -m pytest tests/mutants -n 2 $(ARGS)
 
-# Everything that takes a kind cluster. One cluster at a time is enough for two cores.
+# All tests that need a kind cluster. One cluster at a time is enough for two cores.
 in-kind: $(STAMP) programs
 	$(if $(DGD_CONFORMANCE_NO_DOCKER),,$(WITH_KIND)) $(BIN)/python -m pytest tests/kind tests/in_kind -m docker $(ARGS)
 
@@ -58,7 +58,7 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(STAMP)
 
-# Only when dependencies change: resolve them anew for all supported Pythons.
+# Needed only when dependencies change: resolves them again for all supported Pythons.
 lock: $(STAMP)
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header \

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes a virtual environment with the suite and its locked dependencies:
+# Creates a virtual environment with the suite and its locked dependencies:
 #
 #   ci/install.sh VENV
 #
-# PYTHON       the interpreter to make it with (python3)
-# DGD_CLUSTER  with `kind`, the extra for kind clusters is installed, too
+# PYTHON       the interpreter that creates it (python3)
+# DGD_CLUSTER  if `kind`, the extra for kind clusters is installed, too
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -23,7 +23,7 @@ if [ ! -e "$stamp" ] || [ "$root/requirements.lock" -nt "$stamp" ] || [ "$root/p
   "${pip[@]}" install --require-hashes -r "$root/requirements.lock"
   "${pip[@]}" install --no-deps --no-build-isolation -e "$root"
   if [ "${DGD_CLUSTER:-auto}" = kind ] && ! "$venv/bin/python" -c 'import pytest_kind' 2>/dev/null; then
-    # Locked versions stay as they are; what the extra adds is not in the lock.
+    # Locked versions stay as they are; the packages that the extra adds are not in the lock.
     constraints=$(mktemp)
     trap 'rm -f -- "$constraints"' EXIT
     sed -nE 's/^([A-Za-z0-9][^ ]*==[^ ]+).*$/\1/p' "$root/requirements.lock" >"$constraints"

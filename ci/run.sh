@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Runs the suite the way a CI wants it: report, histories, JUnit XML, Allure results and the log in one
-# folder, and pytest's exit code. All settings come from the environment; empty is the same as unset.
+# Runs the suite for a CI: report, histories, JUnit XML, Allure results and the log are in one folder, and the
+# exit code is pytest's. All settings come from the environment; an empty variable counts as unset.
 #
 # PYTHON          interpreter that has the suite (python3)
-# DGD_OPERATOR    operators to put under test, names or profiles, one a line; needed
-# DGD_BINARY, DGD_CRDS, DGD_IMAGE, DGD_CHART   what the profile needs: --operator-binary and so on
+# DGD_OPERATOR    operators under test, names or profiles, one per line; required
+# DGD_BINARY, DGD_CRDS, DGD_IMAGE, DGD_CHART   --operator-binary and so on, if the profile needs them
 # DGD_CLUSTER     auto, embedded, kind or kubeconfig
 # DGD_KUBERNETES  for kind: a minor version (1.36), or the reference of a node image
 # DGD_SELECT      cases to run, as for pytest's -k
-# DGD_SHARD       i/n; by default GitLab's CI_NODE_INDEX/CI_NODE_TOTAL, where a job has them
+# DGD_SHARD       i/n; by default GitLab's CI_NODE_INDEX/CI_NODE_TOTAL, if the job has them
 # DGD_WORKERS     cases at a time (14; they mostly wait)
 # DGD_RESULTS     results folder (results)
-# DGD_ARGS        further arguments for pytest, one a line
+# DGD_ARGS        further arguments for pytest, one per line
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -65,7 +65,7 @@ done <<<"${DGD_ARGS:-}"
 mkdir -p -- "$results"
 exec 3> >(exec tee -i -- "$results/run.log")
 tee=$!
-# SIGTERM would end pytest without a word; after Ctrl-C it closes what is open and writes the report of
+# SIGTERM would end pytest at once. After SIGINT (Ctrl-C) it closes what is open and writes the report of
 # what is known.
 code=0
 run_with INT "$python" -m pytest "${args[@]}" >&3 2>&1 3>&- || code=$?

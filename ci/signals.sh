@@ -1,9 +1,9 @@
-# Sourced, not run. A container is stopped by SIGTERM to its first process, which is a shell here: it
-# must pass that on, or nothing is closed and no report is written before SIGKILL comes.
+# Sourced, not run. Kubernetes and Docker stop a container by SIGTERM to its first process, which is a shell
+# here. The shell must pass the signal on, or nothing is closed and no report is written before SIGKILL.
 # shellcheck shell=bash
 
-# run_with SIGNAL COMMAND...   runs it, and returns its exit code. SIGINT and SIGTERM to this shell reach
-# the command as SIGNAL; the shell goes on after it.
+# run_with SIGNAL COMMAND...   runs the command and returns its exit code. SIGINT and SIGTERM to this shell
+# reach the command as SIGNAL; afterwards the shell goes on.
 run_with() {
   local signal=$1 child='' interrupted='' code=0 again
   shift
@@ -14,7 +14,7 @@ run_with() {
   child=$!
   [ -z "$interrupted" ] || kill -s "$signal" "$child" 2>/dev/null || true
   wait "$child" || code=$?
-  # A signal ends `wait`, not the command. 127: it had ended by itself, and `code` is its own.
+  # A signal ends `wait`, not the command. 127 means that the command had already ended with `code`.
   while [ -n "$interrupted" ]; do
     interrupted=''
     again=0

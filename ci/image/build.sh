@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Builds the suite's image. Wheels of the locked dependencies are fetched here, before `docker build`,
-# which then needs no network.
+# Builds the suite's image. This script fetches the wheels of the locked dependencies, so that `docker build`
+# needs no network.
 #
 #   ci/image/build.sh [--with-programs] [IMAGE]     (dgd-conformance:VERSION)
 #
-# --with-programs  also the programs of the embedded control plane (0.5 GB), for CIs without Docker
+# --with-programs  adds the programs of the embedded control plane (0.5 GB), for CIs without Docker
 # BASE             image with Python 3.11 or newer, bash and tar (python:3.13-slim)
-# PYTHON           interpreter with pip (python3), for --with-programs one that has the suite. Wheels are for one version of Python: where this is
-#                  not that of BASE, they are fetched within BASE, which then needs the network.
+# PYTHON           interpreter with pip (python3); for --with-programs one that has the suite. Wheels are for
+#                  one version of Python: if BASE has another, they are fetched within BASE, which then needs
+#                  the network.
 # DOCKER           docker
-# WHEELHOUSE       where fetched wheels are kept (~/.cache/dgd-conformance/wheelhouse)
+# WHEELHOUSE       folder that keeps fetched wheels (~/.cache/dgd-conformance/wheelhouse)
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)

@@ -1,6 +1,6 @@
-"""Lays the programs of the control plane out as the suite's cache has them: programs.py FOLDER.
+"""Copies the control plane's programs into a folder laid out as the suite's cache: programs.py FOLDER.
 
-Wherever they were found, the pinned version is where the cache would have it."""
+Wherever they were found, each is placed where the cache keeps its pinned version."""
 
 from __future__ import annotations
 

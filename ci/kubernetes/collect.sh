@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Waits for the shards of the Job, fetches their results, and joins them:
+# Waits for the Job's shards, fetches their results and joins them:
 #
 #   ci/kubernetes/collect.sh OUT     (OUT/shard-1 ... and, joined, OUT/merged)
 #
 # PYTHON         interpreter that has the suite (python3)
-# KUBECTL        kubectl, and options for it such as `kubectl --context=mine`
+# KUBECTL        kubectl with options, such as `kubectl --context=mine`
 # DGD_NAMESPACE  namespace of the Job (dgd-conformance)
 # DGD_JOB        its name (dgd-conformance)
 # DGD_TIMEOUT    seconds to wait for all shards (7200)
-# Its exit code is that of `report merge`: 0, or 1 if the joined report violates or is unknown; 3 if a
-# shard left no results.
+# The exit code is that of `report merge`: 0, or 1 if the joined report violates or is unknown; 3 if a shard
+# left no results.
 set -euo pipefail
 
 out=${1:?"usage: ci/kubernetes/collect.sh OUT"}
@@ -26,7 +26,7 @@ fail() {
   exit 3
 }
 job_field() { "${kubectl[@]}" get job "$job" -o "jsonpath=$1"; }
-# The pod of an index that is there last; empty if there is none.
+# The newest pod of an index; empty if there is none.
 pod_of() {
   "${kubectl[@]}" get pods --sort-by=.metadata.creationTimestamp \
     -l "batch.kubernetes.io/job-name=$job,batch.kubernetes.io/job-completion-index=$1" \
@@ -34,8 +34,8 @@ pod_of() {
 }
 phase_of() { "${kubectl[@]}" get pod "$1" -o 'jsonpath={.status.phase}'; }
 
-# fetch POD CONTAINER PLACE SHARD   copies the tarball if it is whole. `exec cat`: `kubectl cp` needs tar
-# in the image and breaks at symbolic links.
+# fetch POD CONTAINER PLACE SHARD   copies the tarball if it is complete. `exec cat`, because `kubectl cp`
+# needs tar in the image and breaks at symbolic links.
 fetch() {
   local pod=$1 container=$2 file=$3/shard-$4
   "${kubectl[@]}" exec "$pod" -c "$container" -- test -e "$file.code" 2>/dev/null || return 1
@@ -82,7 +82,7 @@ claimed_shards() {
     [ -n "$ended" ] || sleep "${DGD_POLL:-2}"
   done
   say "job $job: $ended"
-  # The pods have ended: a pod of its own reads the volume, with the image that is there already.
+  # The pods have ended, so a separate pod reads the volume; it uses the image that the node already has.
   "${kubectl[@]}" delete pod "$collector" --ignore-not-found --wait
   trap '"${kubectl[@]}" delete pod "$collector" --ignore-not-found --wait=false >/dev/null' EXIT
   job_field '{.spec.template.spec}' | "$python" -c '

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the suite in a pod, against the cluster that the pod is in. Settings as for ci/run.sh; that the
-# cluster may be written to must be said in DGD_ARGS (--i-own-this-cluster), where people read it.
+# Runs the suite in a pod, against the cluster of that pod. Settings are those of ci/run.sh. Permission to write
+# to the cluster (--i-own-this-cluster) belongs in DGD_ARGS, where people can read it.
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)

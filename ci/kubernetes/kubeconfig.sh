@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Writes the kubeconfig that a pod lacks, from the files of its ServiceAccount; its one context is
-# `in-cluster`:
+# Writes a kubeconfig for a pod from the files of its ServiceAccount; its only context is `in-cluster`:
 #
 #   ci/kubernetes/kubeconfig.sh FILE
 #
 # KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT   as Kubernetes sets them in every pod
-# SERVICE_ACCOUNT   folder with token, ca.crt and namespace
+# SERVICE_ACCOUNT   folder that holds token, ca.crt and namespace
 set -euo pipefail
 
 file=${1:?"usage: ci/kubernetes/kubeconfig.sh FILE"}
@@ -27,7 +26,7 @@ case $host in *:*) host="[$host]" ;; esac
 
 umask 077
 mkdir -p -- "$(dirname -- "$file")"
-# The token is named, not copied: the kubelet renews it.
+# By file, not by value: the kubelet renews the token.
 cat >"$file" <<END
 apiVersion: v1
 kind: Config

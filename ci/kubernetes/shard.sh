@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# What a pod of the Indexed Job runs: the shard of its index, whose results it leaves as a tarball.
+# Entry point of a pod of the Indexed Job: runs the shard of its index and packs the results into a tarball.
 #
 # JOB_COMPLETION_INDEX   set by Kubernetes, from 0
-# DGD_SHARDS             number of shards: the Job's completions
-# DGD_PLACE              where results go (/results): shard-I.tar.gz, and shard-I.code with the exit code
-# DGD_HOLD_SECONDS       where that place goes with the pod: how long to wait until collect.sh has
-#                        fetched the tarball and written shard-I.collected (0: do not wait)
-# SUITE                  what runs the suite (in-cluster.sh; settings as there)
+# DGD_SHARDS             number of shards, equal to the Job's completions
+# DGD_PLACE              folder for the results (/results): shard-I.tar.gz, and shard-I.code with the exit code
+# DGD_HOLD_SECONDS       if that folder goes with the pod: seconds to wait until collect.sh has fetched the
+#                        tarball and written shard-I.collected (0: do not wait)
+# SUITE                  script that runs the suite (in-cluster.sh; settings as there)
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -26,7 +26,7 @@ mkdir -p -- "$place/$name"
 tar -C "$place" -czf "$place/$name.part" "$name"
 mv -- "$place/$name.part" "$place/$name.tar.gz"
 rm -rf -- "${place:?}/$name"
-# Last: it says that the tarball is whole.
+# Last, because this file says that the tarball is complete.
 echo "$code" >"$place/$name.code"
 
 seconds=${DGD_HOLD_SECONDS:-0}

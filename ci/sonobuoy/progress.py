@@ -1,4 +1,4 @@
-"""Tells Sonobuoy's worker every few seconds how many cases are done: progress.py RESULTS PORT."""
+"""Reports to Sonobuoy's worker every few seconds how many cases are done: progress.py RESULTS PORT."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECONDS = 5.0
 
 
 def progress(results: Path) -> dict[str, Any] | None:
-    """What the worker takes; None as long as nobody knows how many cases there are."""
+    """The message for the worker; None until the number of cases is known."""
     try:
         expected = json.loads((results / "live" / "cases.json").read_text())["cases"]
     except (OSError, ValueError, KeyError):
@@ -31,7 +31,7 @@ def progress(results: Path) -> dict[str, Any] | None:
 
 
 def main() -> None:
-    """Until it is ended."""
+    """Report until this process is ended."""
     results, port = Path(sys.argv[1]), int(sys.argv[2])
     last = None
     while True:
@@ -43,12 +43,12 @@ def main() -> None:
                     data=json.dumps(now).encode(),
                     headers={"Content-Type": "application/json"},
                 )
-                # A proxy of the environment is not for the container beside this one.
+                # The environment's proxy must not be used for the container beside this one.
                 opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
                 opener.open(request, timeout=SECONDS).close()
                 last = now
         except (OSError, ValueError, KeyError):
-            pass  # A file half written, or a worker that does not listen: the results come anyway.
+            pass  # The file is half written, or the worker does not listen; the results come anyway.
         time.sleep(SECONDS)
 
 

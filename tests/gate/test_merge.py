@@ -175,7 +175,7 @@ def set_profile(data: dict[str, Any]) -> None:
 
 
 def hide_concessions(data: dict[str, Any]) -> None:
-    data["concessions"] = [{"kind": "retained", "what": "Secret ssh", "reason": "r"}]
+    data["concessions"] = [{"kind": "retained-object", "what": "Secret ssh", "reason": "r"}]
 
 
 def test_a_shard_that_lists_other_concessions_than_its_histories_is_refused(
