@@ -6,13 +6,13 @@ history (kinds were seen up to 0.21 s out of order). `at(revision)` is then exac
 
 from __future__ import annotations
 
-import bisect
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
+from conformance.history.event_index import EventIndex
 from conformance.history.records import (
     Checkpoint,
     Event,
@@ -48,16 +48,15 @@ class Life:
 
     @property
     def last(self) -> Obj:
-        """The last seen state."""
         return self.events[-1].obj
 
     @property
     def first(self) -> Obj:
-        """The first seen state."""
         return self.events[0].obj
 
 
 _R = TypeVar("_R")
+_KEPT_STATES = 64
 
 
 class History:
@@ -65,10 +64,16 @@ class History:
 
     def __init__(self, records: Iterable[Record]) -> None:
         self.records: list[Record] = list(records)
-        headers = [r for r in self.records if isinstance(r, Header)]
+        self._by_type: dict[type, list[Record]] = defaultdict(list)
+        for record in self.records:
+            self._by_type[type(record)].append(record)
+        headers = self._of(Header)
         if not headers:
             raise ValueError("a history needs a header record; this one has none")
         self.header = headers[0]
+
+    def _of(self, kind: type[_R]) -> list[_R]:
+        return [record for record in self._by_type[kind] if isinstance(record, kind)]
 
     @cached_property
     def profile(self) -> Profile:
@@ -91,17 +96,12 @@ class History:
         was known) appears once."""
         seen: set[tuple[str, int, bool]] = set()
         ordered: list[Event] = []
-        for event in sorted(
-            (r for r in self.records if isinstance(r, Event)), key=lambda e: (e.revision, e.at)
-        ):
+        for event in sorted(self._of(Event), key=lambda event: (event.revision, event.at)):
             key = (event.obj.uid, event.revision, event.type is EventType.DELETED)
             if key not in seen:
                 seen.add(key)
                 ordered.append(event)
         return ordered
-
-    def _of(self, kind: type[_R]) -> list[_R]:
-        return [r for r in self.records if isinstance(r, kind)]
 
     @cached_property
     def steps(self) -> list[Step]:
@@ -172,59 +172,33 @@ class History:
         return {uid: _life(uid, seen) for uid, seen in events.items()}
 
     @cached_property
-    def _revisions(self) -> list[int]:
-        return [event.revision for event in self.events]
+    def _index(self) -> EventIndex:
+        return EventIndex(self.events)
+
+    @cached_property
+    def _state(self) -> Callable[[int], State]:
+        # Most checkers ask for the same few instants.
+        return lru_cache(_KEPT_STATES)(self._index.state)
 
     def at(self, revision: int) -> State:
         """Everything as it stood once the write numbered `revision` was done."""
-        objects: dict[str, Obj] = {}
-        last = 0.0
-        for event in self.events[: bisect.bisect_right(self._revisions, revision)]:
-            obj = event.obj
-            last = max(last, event.at)
-            if event.type is EventType.DELETED:
-                objects.pop(obj.uid, None)
-            else:
-                objects[obj.uid] = obj
-        return State(objects.values(), revision=revision, at=last)
+        return self._state(revision)
 
     def at_time(self, at: float) -> State:
         """Everything as it stood at that time, as far as events had arrived by then."""
-        arrived = [event.revision for event in self.events if event.at <= at]
-        return self.at(max(arrived, default=0))
+        return self.at(self.revision_at(at))
 
     def at_checkpoint(self, checkpoint: Checkpoint) -> State:
         """Everything as it stood at a checkpoint."""
         return self.at(checkpoint.revision)
 
-    def states(self, after: int, until: int) -> Iterator[tuple[Event, State]]:
-        """Each event with `after` < revision <= `until`, with the state right after it. The states
-        are snapshots of their own: they may be kept."""
-        objects = dict(self.at(after).objects)
-        for event in self.events:
-            if not after < event.revision <= until:
-                continue
-            obj = event.obj
-            if event.type is EventType.DELETED:
-                objects.pop(obj.uid, None)
-            else:
-                objects[obj.uid] = obj
-            yield event, State(objects.values(), revision=event.revision, at=event.at)
-
     def between(self, start: float, end: float) -> list[Event]:
-        """Events that arrived in this time, in revision order."""
-        return [event for event in self.events if start <= event.at <= end]
+        """Events that arrived in this time, in order of revision."""
+        return self._index.between(start, end)
 
     def revision_at(self, at: float) -> int:
         """The highest revision that had arrived at that time; 0 if none."""
-        return max((event.revision for event in self.events if event.at <= at), default=0)
-
-    def gap_within(self, start: float, end: float, kind: str | None = None) -> Gap | None:
-        """The first gap that touches this time and kind (None: any kind)."""
-        for gap in self.gaps:
-            if start <= gap.at <= end and (kind is None or gap.kind in ("", kind)):
-                return gap
-        return None
+        return self._index.revision_at(at)
 
 
 def _life(uid: str, events: list[Event]) -> Life:
