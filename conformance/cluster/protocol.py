@@ -123,6 +123,3 @@ class ProcessHost(Cluster, Protocol):
         """Start a program that ends with the cluster. `env` None: this process' environment. `files`
         (absolute path → content) are seen by it alone. Raises InfraError if it cannot be executed,
         UsageError for bad `files`."""
-
-
-PodCluster = Cluster

@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from conformance.model.bounds import Bounds
 from conformance.model.profile import Profile
-
-
-class OperatorControl(Protocol):
-    """The optional power to stop and start the operator."""
-
-    def stop(self) -> None:
-        """End it as a rollout would (SIGTERM), and wait until it is gone."""
-
-    def kill(self) -> None:
-        """End it at once (SIGKILL)."""
-
-    def start(self) -> None:
-        """Start it again and wait until it is ready."""
+from conformance.operator.installed import OperatorControl
 
 
 class CaseEnvironment(BaseModel):

@@ -12,7 +12,7 @@ from conformance import paths
 from conformance.model.errors import UsageError
 from conformance.model.field_types import Strict
 from conformance.model.verdict import CheckerName
-from conformance.operator.complaints import complaint
+from conformance.operator.profile_errors import complaint
 
 
 class Fault(Strict):

@@ -38,8 +38,7 @@ _DECLARED = (Feature.MULTINODE, Feature.COMPONENT, Feature.ADMISSION)
 """Features that must be declared where they are found, since cases go through them: the CRDs and the
 webhooks are the operator's own, so what they offer to a user is to be tested."""
 
-_PAUSE = 0.2
-"""Seconds between two tries."""
+_POLL = 0.2
 
 _REACHED = range(200, 500)
 """Answers that show that every webhook was reached: a call that failed is a 500."""
@@ -123,18 +122,11 @@ def dry_runs(profile: Profile) -> list[DryRun]:
 
 
 def wait_for_webhooks(
-    api: Api, profile: Profile, *, within: float, check: Callable[[], None]
-) -> None:
-    """Until a graph that is only tried (dry run) passes every webhook and conversion, in each
-    version. Raises InfraError with the API server's own words after `within` seconds."""
-    reach(api, dry_runs(profile), name=profile.identity.name, within=within, check=check)
-
-
-def reach(
     api: Api, runs: Iterable[DryRun], *, name: str, within: float, check: Callable[[], None]
 ) -> None:
-    """Until each of the dry runs is answered by more than "a webhook could not be called". `check`
-    is called between two tries. Raises InfraError after `within` seconds."""
+    """Wait until each dry run passes every webhook and conversion: until it is answered by more than "a
+    webhook could not be called". Calls `check` between two tries. Raises InfraError with the API
+    server's own words after `within` seconds."""
     deadline = time.monotonic() + within
     for run in runs:
         while True:
@@ -143,14 +135,13 @@ def reach(
                 break
             if time.monotonic() > deadline:
                 raise InfraError(
-                    f"the webhooks of {name} were not reached within "
-                    f"{within:.0f} s: a dry run of a {run.version} graph was answered "
-                    f"{answer.code}: {answer.message}; the CRDs' conversion and the webhook "
-                    "configurations send requests to the operator's webhook server: expected it to "
-                    "listen there with the certificate that it was given"
+                    f"the webhooks of {name} were not reached within {within:.0f} s: a dry run of a "
+                    f"{run.version} graph was answered {answer.code}: {answer.message}; the CRDs' "
+                    "conversion and the webhook configurations send requests to the operator's webhook "
+                    "server: expected it to listen there with the certificate that it was given"
                 )
             check()
-            time.sleep(_PAUSE)
+            time.sleep(_POLL)
 
 
 def _probe_graph(profile: Profile) -> Graph:

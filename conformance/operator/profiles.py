@@ -20,7 +20,7 @@ from conformance import paths
 from conformance.model.errors import UsageError
 from conformance.model.profile import Profile
 from conformance.operator import faults
-from conformance.operator.complaints import complaint
+from conformance.operator.profile_errors import complaint
 from conformance.operator.templates import fill
 
 PROFILE_FILE = "profile.yaml"

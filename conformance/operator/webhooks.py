@@ -50,6 +50,14 @@ def services(manifests: Iterable[Mapping[str, Any]]) -> list[ServiceRef]:
     return sorted(found)
 
 
+def service_of(manifest: Mapping[str, Any]) -> ServiceRef | None:
+    """The manifest's own name, if it is a Service."""
+    if manifest["kind"] != "Service":
+        return None
+    metadata = manifest["metadata"]
+    return ServiceRef(str(metadata.get("namespace") or ""), str(metadata["name"]))
+
+
 def reachable(manifest: Mapping[str, Any], *, port: int, ca_bundle: str) -> dict[str, Any]:
     """A copy whose service references carry the port and the CA (base64). A client given by URL,
     and a manifest of another kind, stay as they are."""

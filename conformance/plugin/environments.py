@@ -14,7 +14,7 @@ from conformance.driver import graphs
 from conformance.driver.environment import CaseEnvironment
 from conformance.driver.namespaces import namespace_name, open_namespace
 from conformance.driver.requests import GraphRequests
-from conformance.history.records import JSON_LINES, OperatorEvent, OperatorEventKind
+from conformance.history.records import JSON_LINES, OperatorEvent
 from conformance.judge.state.base import Sight, Wanted
 from conformance.judge.state.managers import operators_managers
 from conformance.judge.state.match import mismatches
@@ -22,22 +22,16 @@ from conformance.kube import Api
 from conformance.model.errors import InfraError
 from conformance.model.graph import GRAPH_KIND
 from conformance.model.kinds import UNRECORDED, Actor
-from conformance.model.labels import of_run
 from conformance.model.manifest import manifest
 from conformance.operator.install import install
 from conformance.operator.installed import InstalledOperator
-from conformance.operator.pods import adopt_in_pods, install_in_pods
 from conformance.operator.profiles import LoadedProfile
-from conformance.operator.running import RunningOperator
 from conformance.plugin.leftovers import judge_run
 from conformance.plugin.run_options import RunOptions
 from conformance.record.process import RecorderProcess
 from conformance.record.tail import Tail
 
 OPERATOR_EVENTS = "_operator.jsonl"
-# An operator that panics on one case must not take the others with it; one that dies at every start
-# must not be started for ever.
-_RESTARTS = 20
 
 
 class TestEnvironment:
@@ -63,8 +57,6 @@ class TestEnvironment:
         self._managers: set[str] = set()
         self._opened_at = 0.0
         self._lock = threading.Lock()
-        self._exited = threading.Event()
-        self._closing = threading.Event()
 
     def for_cases(self, *, control: bool = False) -> CaseEnvironment:
         """What cases need to know; with `control` they may stop the operator, in this process alone."""
@@ -86,8 +78,8 @@ class TestEnvironment:
             audited=self._cluster.audit_log is not None,
             delete_namespaces=not self._cluster.throw_away,
             run=self._cluster.run,
-            attachable=self._operator.control,
-            control=self._operator if control else None,
+            attachable=self._operator.attachable,
+            control=self._operator.control if control else None,
         )
 
     def open(self) -> None:
@@ -142,7 +134,6 @@ class TestEnvironment:
 
     def close(self) -> None:
         """End the operator, the recorder and the control plane."""
-        self._closing.set()
         operator, self._operator = self._operator, None
         recorder, self._recorder = self._recorder, None
         cluster, self._cluster = self._cluster, None
@@ -164,23 +155,10 @@ class TestEnvironment:
         return self._options.results / "logs" / self.name
 
     def _install(self, cluster: Cluster) -> InstalledOperator:
-        options, host = self._options, cluster.process_host
-        if host is not None:
-            running = install(
-                host, self._loaded, inputs=options.inputs, bounds=options.bounds,
-                warm_up=lambda _: self._warm_up(), on_event=self._on_event,
-            )  # fmt: skip
-            threading.Thread(target=self._watch_process, args=(running,), daemon=True).start()
-            return running
-        if cluster.operator_installed:
-            return adopt_in_pods(
-                cluster, self._loaded, bounds=options.bounds, log_directory=self._logs,
-                warm_up=lambda _: self._warm_up(), on_event=self._on_event,
-            )  # fmt: skip
-        return install_in_pods(
-            cluster, self._loaded, inputs=options.inputs, bounds=options.bounds,
-            log_directory=self._logs, warm_up=lambda _: self._warm_up(), on_event=self._on_event,
-            nodes=cluster.real_nodes, labels=of_run(cluster.run),
+        return install(
+            cluster, self._loaded, options=self._options.operator_options,
+            bounds=self._options.bounds, logs=self._logs, warm_up=lambda _: self._warm_up(),
+            on_event=self._on_event,
         )  # fmt: skip
 
     def _warm_up(self) -> None:
@@ -214,21 +192,6 @@ class TestEnvironment:
             if not self._cluster.throw_away:
                 api.request("DELETE", f"/api/v1/namespaces/{namespace}")
 
-    def _watch_process(self, operator: RunningOperator) -> None:
-        """Start the operator again after an exit that nobody asked for: the event is on record, and
-        the other cases need an operator."""
-        for _ in range(_RESTARTS):
-            while not self._exited.wait(0.2):
-                if self._closing.is_set():
-                    return
-            self._exited.clear()
-            if operator.alive():
-                continue
-            with contextlib.suppress(InfraError):  # not ready again: its exit is on record, too
-                operator.start()
-
     def _on_event(self, event: OperatorEvent) -> None:
         with self._lock, (self.directory / OPERATOR_EVENTS).open("ab") as file:
             file.write(JSON_LINES.encode(event))
-        if event.kind is OperatorEventKind.EXITED:
-            self._exited.set()

@@ -14,7 +14,7 @@ from conformance.cluster.provider import ClusterKind, ClusterRequest
 from conformance.model.bounds import Bounds
 from conformance.model.errors import UsageError
 from conformance.operator import profiles
-from conformance.operator.inputs import Inputs, check_inputs
+from conformance.operator.operator_options import OperatorOptions, check_options
 from conformance.operator.profiles import LoadedProfile
 from conformance.plugin.kind import kind_cluster_class, kind_options
 
@@ -24,7 +24,7 @@ class RunOptions:
     """What the run was asked for."""
 
     operators: tuple[LoadedProfile, ...]
-    inputs: Inputs = field(default_factory=Inputs)
+    operator_options: OperatorOptions = field(default_factory=OperatorOptions)
     cluster: ClusterRequest = field(default_factory=ClusterRequest)
     bounds: Bounds
     results: Path
@@ -77,7 +77,7 @@ def read(config: pytest.Config) -> RunOptions:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise UsageError(f"--operator names {twice[0]} twice; name each operator once")
-    inputs = Inputs(
+    given = OperatorOptions(
         binary=_path(get("dgd_binary")),
         crds=_path(get("dgd_crds")),
         image=get("dgd_image") or "",
@@ -87,28 +87,28 @@ def read(config: pytest.Config) -> RunOptions:
     cluster = _request(config, _kind(get("dgd_cluster"), loaded))
     return RunOptions(
         operators=loaded,
-        inputs=_inputs(loaded, inputs, cluster),
+        operator_options=_checked(loaded, given, cluster),
         cluster=cluster,
         bounds=_bounds(hold=get("dgd_hold"), factor=get("dgd_factor")),
         results=Path(get("dgd_results")).absolute(),
     )
 
 
-def _inputs(
-    operators: tuple[LoadedProfile, ...], inputs: Inputs, cluster: ClusterRequest
-) -> Inputs:
+def _checked(
+    operators: tuple[LoadedProfile, ...], given: OperatorOptions, cluster: ClusterRequest
+) -> OperatorOptions:
     if not cluster.installed_already:
         for loaded in operators:
-            inputs = check_inputs(loaded, inputs, placement=cluster.placement)
-        return inputs
-    if inputs != Inputs():
+            given = check_options(loaded, given, placement=cluster.placement)
+        return given
+    if given != OperatorOptions():
         raise UsageError(
             "--cluster=kubeconfig takes the operator that is installed there, so it has no use for "
             "options that describe another one: give --install-operator too, or leave them out"
         )
     for loaded in operators:
         _ = loaded.profile.pods
-    return inputs
+    return given
 
 
 def _request(config: pytest.Config, kind: ClusterKind) -> ClusterRequest:

@@ -19,7 +19,7 @@ from conformance.driver.wait_line import WaitLine
 from conformance.history.records import Header, OperatorEvent, OperatorEventKind
 from conformance.kube import Api
 from conformance.model.errors import UsageError
-from conformance.operator.pods import attach
+from conformance.operator.pods.control import attach
 from conformance.plugin import collection, director, environments
 from conformance.plugin.marks import CaseMark, case_id, mark_of, title_of
 from conformance.plugin.run_options import RunOptions

@@ -16,8 +16,8 @@ from conformance import paths
 from conformance.cluster.kind import Docker, KindCluster, KindOptions, find_tools
 from conformance.model.bounds import Bounds
 from conformance.operator import profiles
-from conformance.operator.inputs import Inputs
-from conformance.operator.pods import RealNodes, install_in_pods
+from conformance.operator.operator_options import OperatorOptions
+from conformance.operator.pods.install import PodInstallation
 from conformance.plugin.kind import kind_cluster_class, kind_options
 
 SEED = [
@@ -71,13 +71,13 @@ def cluster(
         options=KindOptions(image=node_image, name=f"dgd-in-kind-{os.getpid()}"),
         cluster_class=kind_cluster_class(pytestconfig),
     ) as cluster:
-        operator = install_in_pods(
+        operator = PodInstallation(
             cluster,
             profiles.load("reference"),
-            inputs=Inputs(),
-            bounds=Bounds(install=120.0),
-            log_directory=tmp_path_factory.mktemp("operator"),
-            nodes=RealNodes(),
-        )
+            OperatorOptions(),
+            Bounds(install=120.0),
+            tmp_path_factory.mktemp("operator"),
+            labels={},
+        ).run()
         yield cluster
         operator.close()

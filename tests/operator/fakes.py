@@ -166,6 +166,10 @@ class FakeCluster:
         self.spawned: list[dict[str, Any]] = []
         self.processes: list[RealProcess] = []
 
+    @property
+    def process_host(self) -> FakeCluster:
+        return self
+
     def kubeconfig_for(self, identity: str, groups: Sequence[str] = ()) -> Path:
         return self.directory / f"{identity}.kubeconfig"
 

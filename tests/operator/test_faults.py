@@ -10,7 +10,7 @@ from conformance.model.errors import UsageError
 from conformance.model.installs import Placement
 from conformance.model.verdict import CheckerName
 from conformance.operator import faults, profiles
-from conformance.operator.inputs import Inputs, check_inputs
+from conformance.operator.operator_options import OperatorOptions, check_options
 
 ENTRY = '[mine.lost]\nbreaks = "It loses."\nchecker = "orphans"\ncase = "test_rest.py::test_idle"\n'
 
@@ -28,7 +28,7 @@ def test_an_entry_is_a_fault_of_the_profile_that_it_names(tmp_path: Path) -> Non
     loaded = profiles.load(profile)
     assert loaded.faults == ("slow", "lost")
     with pytest.raises(UsageError, match="did you mean lost"):
-        check_inputs(loaded, Inputs(faults=("lsot",)), placement=Placement.PROCESS)
+        check_options(loaded, OperatorOptions(faults=("lsot",)), placement=Placement.PROCESS)
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,9 @@ from conformance.kube import Api
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError, UsageError
 from conformance.operator import profiles
-from conformance.operator.inputs import Inputs, check_inputs
 from conformance.operator.install import install
-from conformance.operator.process import StartError
-from conformance.operator.running import RunningOperator
+from conformance.operator.installed import InstalledOperator, StartError
+from conformance.operator.operator_options import OperatorOptions, check_options
 
 from .fakes import FakeCluster, FakeServer, component_crd, graph_crd, webhook
 
@@ -38,7 +37,7 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Ready).serve_forever()
 BOUNDS = Bounds(install=5.0)
 
 Profile = dict[str, Any]
-Run = Callable[..., RunningOperator]
+Run = Callable[..., InstalledOperator]
 
 
 @pytest.fixture
@@ -70,16 +69,20 @@ def run(
     tmp_path: Path, cluster: FakeCluster, server: FakeServer, profile: Profile
 ) -> Iterator[Run]:
     """Installs `profile` as it then is; what runs is ended with the test."""
-    started: list[RunningOperator] = []
+    started: list[InstalledOperator] = []
 
-    def start(**options: Any) -> RunningOperator:
+    def start(**given: Any) -> InstalledOperator:
         file = tmp_path / "profile.yaml"
         file.write_text(yaml.safe_dump(profile), encoding="utf-8")
         api = Api(server)  # type: ignore[arg-type]  # the fake stands in for the transport
         loaded = profiles.load(file)
         names = ("binary", "crds", "faults")
-        inputs = Inputs(**{name: options.pop(name) for name in names if name in options})
-        started.append(install(cluster, loaded, inputs=inputs, bounds=BOUNDS, api=api, **options))
+        options = OperatorOptions(**{name: given.pop(name) for name in names if name in given})
+        started.append(
+            install(
+                cluster, loaded, options=options, bounds=BOUNDS, logs=tmp_path, api=api, **given
+            )
+        )
         return started[-1]
 
     yield start
@@ -89,7 +92,7 @@ def run(
 
 def test_installed_operator_is_ready_guarded_and_probed(run: Run) -> None:
     running = run()
-    assert running.alive()
+    assert running.control.alive()
     assert running.served == {
         "dynamographdeployments": ["v1alpha1"],
         "dynamocomponentdeployments": ["v1alpha1"],
@@ -201,16 +204,16 @@ def test_faults_are_arguments_of_the_process(
 def test_warm_up_is_the_last_step_and_its_failure_ends_the_operator(
     run: Run, cluster: FakeCluster
 ) -> None:
-    seen: list[RunningOperator] = []
+    seen: list[InstalledOperator] = []
 
-    def warm_up(running: RunningOperator) -> None:
+    def warm_up(running: InstalledOperator) -> None:
         assert [event.kind for event in running.events][-1] is OperatorEventKind.READY
         seen.append(running)
         raise InfraError("the throw-away graph never settled")
 
     with pytest.raises(InfraError, match="never settled"):
         run(warm_up=warm_up)
-    assert not seen[0].alive()
+    assert not seen[0].control.alive()
 
 
 def test_operator_that_ends_at_once_is_told_with_its_last_lines(run: Run, profile: Profile) -> None:
@@ -249,17 +252,42 @@ def test_crashes_and_exits_are_events(run: Run) -> None:
     running = run(on_event=on_event)
     with running.log_path.open("a", encoding="utf-8") as log:
         log.write("panic: index out of range\n")
-    running._process.kill()  # not through the operator: nobody planned it
+    running.control.process.kill()  # not through the operator: nobody planned it
     assert arrived.wait(5)
-    assert [event.kind for event in told] == [
+    first = told[:4]
+    assert [event.kind for event in first] == [
         OperatorEventKind.STARTED,
         OperatorEventKind.READY,
         OperatorEventKind.PANIC,
         OperatorEventKind.EXITED,
     ]
-    assert told[-2].text == "panic: index out of range"
-    assert told[-1].text.startswith("signal 9; its last line: ")
-    assert running.events == told
+    assert first[-2].text == "panic: index out of range"
+    assert first[-1].text.startswith("signal 9; its last line: ")
+    assert running.events[:4] == first
+
+
+def test_an_operator_that_exits_by_itself_is_started_again_and_a_closed_one_is_not(
+    run: Run, cluster: FakeCluster
+) -> None:
+    ready = threading.Semaphore(0)
+
+    def on_event(event: OperatorEvent) -> None:
+        if event.kind is OperatorEventKind.READY:
+            ready.release()
+
+    running = run(on_event=on_event)
+    assert ready.acquire(timeout=5)
+    cluster.processes[0].kill()
+    assert ready.acquire(timeout=5)
+    assert running.control.alive()
+    assert [event.kind for event in running.events][2:] == [
+        OperatorEventKind.EXITED,
+        OperatorEventKind.STARTED,
+        OperatorEventKind.READY,
+    ]
+    running.close()
+    assert not ready.acquire(timeout=0.3)
+    assert not running.control.alive()
 
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "x.py", line 1\nKeyError: 1\n'
@@ -280,7 +308,7 @@ def test_a_traceback_is_a_crash_only_if_the_operator_ended_with_it(
     running = run(on_event=on_event)
     with running.log_path.open("a", encoding="utf-8") as log:
         log.write(TRACEBACK + after)
-    running._process.kill()  # not through the operator: nobody planned it
+    running.control.process.kill()  # not through the operator: nobody planned it
     assert exited.wait(5)
     told = [event.text for event in running.events if event.kind is OperatorEventKind.PANIC]
     assert told == panics
@@ -290,17 +318,18 @@ def test_a_traceback_before_a_planned_end_is_no_crash(run: Run) -> None:
     running = run()
     with running.log_path.open("a", encoding="utf-8") as log:
         log.write(TRACEBACK)
-    running.kill()
+    running.control.kill()
     assert not [event for event in running.events if event.kind is OperatorEventKind.PANIC]
 
 
 def test_planned_ends_are_no_exits_and_the_operator_starts_again(run: Run) -> None:
     running = run()
-    running.kill()
-    assert not running.alive()
-    running.start()
-    running.restart()
-    assert running.alive()
+    running.control.kill()
+    assert not running.control.alive()
+    running.control.start()
+    running.control.stop()
+    running.control.start()
+    assert running.control.alive()
     assert [event.kind for event in running.events] == [
         OperatorEventKind.STARTED,
         OperatorEventKind.READY,
@@ -326,13 +355,13 @@ def test_webhook_that_is_not_reached_is_told_in_the_servers_words(
 
 def test_refused_dry_run_shows_that_the_webhook_was_reached(run: Run, server: FakeServer) -> None:
     server.dry_run = lambda _: (403, "denied the request")
-    assert run().alive()
+    assert run().control.alive()
 
 
 def test_webhooks_are_waited_for(run: Run, server: FakeServer) -> None:
     answers = iter([(500, "connection refused"), (0, ""), (201, "")])
     server.dry_run = lambda _: next(answers)
-    assert run().alive()
+    assert run().control.alive()
     assert list(answers) == []
 
 
@@ -430,7 +459,7 @@ def test_fixed_port_is_refused_while_another_run_has_it_and_free_after_it(
     first = run()
     with pytest.raises(UsageError, match=rf"can only use port {port} \(webhook\), and another run"):
         run()
-    assert first.alive()
+    assert first.control.alive()
     first.close()
     assert run().facts["ports"]["webhook"] == port
 
@@ -473,7 +502,7 @@ def test_inputs_are_checked_without_a_cluster(
         key: tmp_path / value if isinstance(value, str) else value for key, value in inputs.items()
     }
     with pytest.raises(UsageError) as caught:
-        check_inputs(profiles.load(file), Inputs(**given))
+        check_options(profiles.load(file), OperatorOptions(**given))
     assert sentence in str(caught.value)
 
 

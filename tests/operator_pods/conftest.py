@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,14 @@ from conformance.cluster.embedded import EmbeddedCluster
 from conformance.cluster.programs import ensure
 from conformance.kube import Api
 from conformance.model.bounds import Bounds
+from conformance.operator import install as installing
 from conformance.operator import profiles
-from conformance.operator.inputs import Inputs
-from conformance.operator.pods import PodOperator, install_in_pods
+from conformance.operator.installed import InstalledOperator
+from conformance.operator.operator_options import OperatorOptions
 
 from .pods import FakePodCluster
 
-Install = Callable[..., PodOperator]
+Install = Callable[..., InstalledOperator]
 
 BOUNDS = Bounds(install=30.0, deletion_deadline=5.0)
 
@@ -54,18 +56,23 @@ def install_only(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[Install]:
 
 
 def _installing(pods: FakePodCluster, folder: Path) -> Iterator[Install]:
-    made: list[PodOperator] = []
+    made: list[InstalledOperator] = []
 
-    def run(profile: Path, *, bounds: Bounds = BOUNDS, **options: Any) -> PodOperator:
-        inputs = options.pop("inputs", Inputs())
+    def run(
+        profile: Path,
+        *,
+        bounds: Bounds = BOUNDS,
+        options: OperatorOptions | None = None,
+        **cluster: Any,
+    ) -> InstalledOperator:
+        """`cluster` changes what the cluster answers."""
         made.append(
-            install_in_pods(
-                pods,
+            installing.install(
+                replace(pods, **cluster),
                 profiles.load(profile),
-                inputs=inputs,
+                options=options,
                 bounds=bounds,
-                log_directory=folder / "logs",
-                **options,
+                logs=folder / "logs",
             )
         )
         return made[-1]

@@ -10,6 +10,7 @@ from typing import Any, Self
 import yaml
 
 from conformance.cluster.embedded import EmbeddedCluster
+from conformance.cluster.nodes import RealNodes
 from conformance.model.errors import UsageError
 from conformance.model.kinds import Actor
 from tests.operator.fakes import component_crd, graph_crd, webhook
@@ -27,6 +28,10 @@ class FakePodCluster:
     takes_images: bool = True
     kinds_changes: int = 0
     users: Mapping[str, Actor] = field(default_factory=dict)
+    run: str = ""
+    operator_installed: bool = False
+    real_nodes: RealNodes | None = None
+    process_host: None = None
 
     @property
     def kubeconfig(self) -> Path:

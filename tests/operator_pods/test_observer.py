@@ -33,10 +33,10 @@ def looks(*seen: tuple[Raw | None, list[Raw]]) -> list[str]:
     observer = Observer("manager")
     events = [
         event
-        for at, (deployment, pods) in enumerate(seen)
-        for event in observer.look(deployment, pods, at=float(at), last_line="the end")
+        for deployment, pods in seen
+        for event in observer.look(deployment, pods, last_line="the end")
     ]
-    return [f"{event.kind} {event.text}".strip() for event in events]
+    return [f"{kind} {text}".strip() for kind, text in events]
 
 
 def test_a_pod_starts_and_becomes_ready_once() -> None:

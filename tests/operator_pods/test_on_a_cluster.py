@@ -6,28 +6,25 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from conformance.cluster.embedded import EmbeddedCluster
 from conformance.cluster.kubeconfig import ended
+from conformance.cluster.nodes import RealNodes
 from conformance.history.records import OperatorEventKind
 from conformance.kube import Api
 from conformance.model.bounds import Bounds
 from conformance.model.errors import UsageError
 from conformance.model.labels import ENDED, of_run
 from conformance.operator import profiles
-from conformance.operator.inputs import Inputs
-from conformance.operator.pods import (
-    PodOperator,
-    RealNodes,
-    adopt_in_pods,
-    attach,
-    install_in_pods,
-)
+from conformance.operator.install import install
+from conformance.operator.installed import InstalledOperator, StartError
+from conformance.operator.operator_options import OperatorOptions
+from conformance.operator.pods.control import PodControl, attach
 from conformance.operator.pods.deployed import DEPLOYMENTS
-from conformance.operator.process import StartError
 from tests.cluster.clusters import eventually
 
 from .conftest import BOUNDS, Install
@@ -40,22 +37,23 @@ LABELS = of_run("1")
 @pytest.fixture(scope="module")
 def operator(
     cluster: EmbeddedCluster, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[PodOperator]:
+) -> Iterator[InstalledOperator]:
     """One that the tests of its life share, in a namespace of its own. Each leaves it running."""
     folder = tmp_path_factory.mktemp("shared")
     profile = profiles.load(write_operator(folder, namespace="shared"))
-    with install_in_pods(
-        FakePodCluster(cluster),
-        profile,
-        inputs=Inputs(),
-        bounds=BOUNDS,
-        log_directory=folder / "logs",
-        labels=LABELS,
+    with install(
+        FakePodCluster(cluster, run="1"), profile, bounds=BOUNDS, logs=folder / "logs"
     ) as installed:
         yield installed
 
 
-def new_events(operator: PodOperator, *wanted: OperatorEventKind) -> Callable[[], bool]:
+@pytest.fixture
+def control(operator: InstalledOperator) -> PodControl:
+    assert isinstance(operator.control, PodControl)
+    return operator.control
+
+
+def new_events(operator: InstalledOperator, *wanted: OperatorEventKind) -> Callable[[], bool]:
     """True once these, and no others, have come since this call."""
     eventually(lambda: operator.events[-1:] and operator.events[-1].kind is READY)
     before = len(operator.events)
@@ -63,9 +61,9 @@ def new_events(operator: PodOperator, *wanted: OperatorEventKind) -> Callable[[]
 
 
 def test_installed_operator_is_ready_guarded_probed_and_known_by_its_account(
-    operator: PodOperator, api: Api
+    operator: InstalledOperator, control: PodControl, api: Api
 ) -> None:
-    assert operator.alive()
+    assert control.alive()
     assert operator.users == ["system:serviceaccount:shared:op-account"]
     assert operator.served["dynamographdeployments"] == ["v1alpha1"]
     assert all(probe.found for probe in operator.probes if probe.declared)
@@ -76,67 +74,75 @@ def test_installed_operator_is_ready_guarded_probed_and_known_by_its_account(
     eventually(lambda: [event.kind for event in operator.events] == [STARTED, READY])
 
 
-def test_stop_keeps_it_away_until_it_is_started(operator: PodOperator) -> None:
+def test_stop_keeps_it_away_until_it_is_started(
+    operator: InstalledOperator, control: PodControl
+) -> None:
     came = new_events(operator, OperatorEventKind.STOPPED, STARTED, READY)
-    operator.stop()
-    assert not operator.alive()
+    control.stop()
+    assert not control.alive()
     time.sleep(0.5)
-    assert not operator.deployed.pods()
-    operator.start()
-    assert operator.alive()
+    assert not control.deployed.pods()
+    control.start()
+    assert control.alive()
     eventually(came)
 
 
 def test_another_process_kills_and_starts_it_from_plain_data(
-    operator: PodOperator, cluster: EmbeddedCluster
+    operator: InstalledOperator, control: PodControl, cluster: EmbeddedCluster
 ) -> None:
     came = new_events(operator, OperatorEventKind.KILLED, STARTED, READY)
-    other = attach(json.loads(json.dumps(operator.control)), cluster.kubeconfig)
-    before = {pod["metadata"]["uid"] for pod in operator.deployed.pods()}
+    other = attach(json.loads(json.dumps(operator.attachable)), cluster.kubeconfig)
+    before = {pod["metadata"]["uid"] for pod in control.deployed.pods()}
     other.kill()
-    assert not operator.alive()
+    assert not control.alive()
     other.start()
-    after = {pod["metadata"]["uid"] for pod in operator.deployed.pods()}
+    after = {pod["metadata"]["uid"] for pod in control.deployed.pods()}
     assert len(after) == 1
     assert not before & after
     eventually(came)
 
 
-def test_pod_that_others_delete_is_an_exit(operator: PodOperator) -> None:
+def test_pod_that_others_delete_is_an_exit(
+    operator: InstalledOperator, control: PodControl
+) -> None:
     came = new_events(operator, OperatorEventKind.EXITED, STARTED, READY)
-    operator.deployed.delete_pod(operator.deployed.pods()[0], grace=0)
+    control.deployed.delete_pod(control.deployed.pods()[0], grace=0)
     eventually(came)
     assert "was deleted, and not by the suite" in operator.events[-3].text
 
 
 def test_operator_of_others_is_adopted_and_left_alone(
-    operator: PodOperator, cluster: EmbeddedCluster, tmp_path: Path
+    operator: InstalledOperator, control: PodControl, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     # The note of an end by an earlier test would be taken away.
-    operator.forget_ends()
-    before = operator.deployed.deployment()
+    control.forget_ends()
+    before = control.deployed.deployment()
     assert before is not None
-    adopted = adopt_in_pods(
-        FakePodCluster(cluster, throw_away=False),
+    adopted = install(
+        FakePodCluster(cluster, throw_away=False, operator_installed=True),
         operator.loaded,
         bounds=BOUNDS,
-        log_directory=tmp_path / "more",
+        logs=tmp_path / "more",
     )
     assert adopted.users == operator.users
     adopted.close()
-    after = operator.deployed.deployment()
+    after = control.deployed.deployment()
     assert after is not None
     assert after["metadata"]["generation"] == before["metadata"]["generation"]
 
 
 def test_an_end_is_noted_with_what_to_start_until_the_run_is_over(
-    operator: PodOperator, cluster: EmbeddedCluster, api: Api, tmp_path: Path
+    operator: InstalledOperator,
+    control: PodControl,
+    cluster: EmbeddedCluster,
+    api: Api,
+    tmp_path: Path,
 ) -> None:
-    adopted = adopt_in_pods(
-        FakePodCluster(cluster, throw_away=False),
+    adopted = install(
+        FakePodCluster(cluster, throw_away=False, operator_installed=True),
         operator.loaded,
         bounds=BOUNDS,
-        log_directory=tmp_path / "ended",
+        logs=tmp_path / "ended",
     )
 
     def stopped() -> bool:
@@ -144,12 +150,12 @@ def test_an_end_is_noted_with_what_to_start_until_the_run_is_over(
         return [(row.name, row.replicas) for row in ended.find(api)] == [("op", 1)]
 
     assert not stopped()
-    adopted.stop()
+    adopted.control.stop()
     assert stopped()
-    adopted.start()
+    adopted.control.start()
     assert not stopped()
     adopted.close()
-    deployment = operator.deployed.deployment()
+    deployment = control.deployed.deployment()
     assert deployment is not None
     assert ENDED not in deployment["metadata"]["annotations"]
 
@@ -157,10 +163,10 @@ def test_an_end_is_noted_with_what_to_start_until_the_run_is_over(
 def test_image_faults_and_nodes_reach_the_pods(
     install_only: Install, pods: FakePodCluster, api: Api, tmp_path: Path
 ) -> None:
-    inputs = Inputs(image="registry.example/mine/op:2", faults=("x",))
+    options = OperatorOptions(image="registry.example/mine/op:2", faults=("x",))
     nodes = RealNodes(simulated=("type", "nothing"))
     operator = install_only(
-        write_operator(tmp_path, namespace="changed"), inputs=inputs, nodes=nodes
+        write_operator(tmp_path, namespace="changed"), options=options, real_nodes=nodes
     )
     stored = api.read(DEPLOYMENTS, "op", "changed")
     assert stored is not None
@@ -193,7 +199,7 @@ def test_reason_of_a_pod_that_finds_no_node_is_told(install_only: Install, tmp_p
         install_only(
             write_operator(tmp_path, namespace="nowhere"),
             bounds=Bounds(install=3.0),
-            nodes=RealNodes(),
+            real_nodes=RealNodes(),
         )
     sentence = str(caught.value)
     assert "the operator tried was not ready 3 s after its start: its pod op-" in sentence
@@ -217,9 +223,9 @@ def test_reason_of_pods_that_cannot_be_made_is_told(install_only: Install, tmp_p
 
 def test_operator_that_is_not_there_cannot_be_adopted(pods: FakePodCluster, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no Deployment op in namespace ops"):
-        adopt_in_pods(
-            pods,
+        install(
+            replace(pods, operator_installed=True),
             profiles.load(write_operator(tmp_path)),
             bounds=BOUNDS,
-            log_directory=tmp_path / "logs",
+            logs=tmp_path / "logs",
         )

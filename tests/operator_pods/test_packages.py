@@ -9,23 +9,24 @@ from typing import Any
 import pytest
 import yaml
 
+from conformance.cluster.nodes import RealNodes
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.installs import Placement
 from conformance.operator import profiles
-from conformance.operator.inputs import Inputs, check_inputs
-from conformance.operator.pods.adapt import Adaptation, RealNodes
+from conformance.operator.operator_options import OperatorOptions, check_options
+from conformance.operator.pods.adapt import Adaptation
+from conformance.operator.pods.commands import run
 from conformance.operator.pods.helm import Chart, Helm, check_hooks
-from conformance.operator.pods.packages import Shipped, read
-from conformance.operator.pods.programs import run
+from conformance.operator.pods.packages import Package, read_package
 
 from .pods import write_operator
 
 
-def shipped(folder: Path, inputs: Inputs | None = None, **in_cluster: Any) -> Shipped:
+def shipped(folder: Path, options: OperatorOptions | None = None, **in_cluster: Any) -> Package:
     loaded = profiles.load(write_operator(folder, **in_cluster))
-    return read(
+    return read_package(
         loaded,
-        inputs or Inputs(),
+        options or OperatorOptions(),
         kubeconfig=folder / "kubeconfig",
         scratch=folder / "scratch",
         kube_version="v1.37.0",
@@ -71,7 +72,7 @@ def test_chart_is_rendered_with_its_values_and_for_no_other_cluster(
     monkeypatch.setenv("KUBECONFIG", "/production")
     found = shipped(
         tmp_path,
-        Inputs(image="r.example:5000/op:2"),
+        OperatorOptions(image="r.example:5000/op:2"),
         kind="helm",
         manifests=[],
         chart="op",
@@ -94,7 +95,7 @@ def test_chart_is_rendered_with_its_values_and_for_no_other_cluster(
 def test_given_chart_replaces_the_public_one(tmp_path: Path, programs: Path) -> None:
     found = shipped(
         tmp_path,
-        Inputs(chart="/my/chart"),
+        OperatorOptions(chart="/my/chart"),
         kind="helm",
         manifests=[],
         chart="op",
@@ -195,7 +196,7 @@ def test_mistake_in_a_profile_costs_no_cluster(
 
 
 @pytest.mark.parametrize(
-    ("inputs", "sentence"),
+    ("options", "sentence"),
     [
         (
             {"faults": ("hot-lop",)},
@@ -210,11 +211,11 @@ def test_mistake_in_a_profile_costs_no_cluster(
     ],
 )
 def test_inputs_are_checked_for_pods_too(
-    tmp_path: Path, inputs: dict[str, Any], sentence: str
+    tmp_path: Path, options: dict[str, Any], sentence: str
 ) -> None:
     path = write_operator(tmp_path)
     profile = yaml.safe_load(path.read_text(encoding="utf-8"))
     path.write_text(yaml.safe_dump({**profile, "faults": ["hot-loop", "lost"]}), encoding="utf-8")
     with pytest.raises(UsageError) as caught:
-        check_inputs(profiles.load(path), Inputs(**inputs), placement=Placement.PODS)
+        check_options(profiles.load(path), OperatorOptions(**options), placement=Placement.PODS)
     assert str(caught.value).startswith(sentence)

@@ -13,7 +13,7 @@ import yaml
 from conformance.kube import Api
 from conformance.model.errors import UsageError
 from conformance.model.labels import of_run
-from conformance.operator.inputs import Inputs
+from conformance.operator.operator_options import OperatorOptions
 from conformance.operator.pods.deployed import DEPLOYMENTS
 
 from .conftest import Install
@@ -51,7 +51,7 @@ def test_nothing_of_others_is_overwritten(install: Install, api: Api, tmp_path: 
         with pytest.raises(
             UsageError, match=r"has ClusterRole op-role already.*will not overwrite"
         ):
-            install(write_operator(tmp_path), labels=LABELS)
+            install(write_operator(tmp_path), run="1")
         assert api.request("GET", "/api/v1/namespaces/ops").code == 404
     finally:
         api.request("DELETE", f"{path}/op-role")
@@ -64,7 +64,7 @@ def test_leftovers_of_an_earlier_run_are_taken_over(
     path = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
     metadata = {"name": "op-role", "labels": of_run("0")}
     assert api.request("POST", path, {**role, "metadata": metadata}).ok
-    install(write_operator(tmp_path), labels=LABELS).close()
+    install(write_operator(tmp_path), run="1").close()
     assert api.request("GET", f"{path}/op-role").code == 404
 
 
@@ -107,8 +107,8 @@ def test_chart_is_installed_adapted_and_removed(
     write(tmp_path / "chart" / "templates" / "op.yaml", *rbac(), deployment())
     chart = {"apiVersion": "v2", "name": "op", "version": "0.1.0"}
     write(tmp_path / "chart" / "Chart.yaml", chart)
-    inputs = Inputs(image="registry.example/op:7", faults=("x",))
-    operator = install(profile, inputs=inputs, labels=LABELS)
+    options = OperatorOptions(image="registry.example/op:7", faults=("x",))
+    operator = install(profile, options=options, run="1")
     stored = api.read(DEPLOYMENTS, "op", "ops")
     assert stored is not None
     container = stored["spec"]["template"]["spec"]["containers"][0]

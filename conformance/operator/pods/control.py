@@ -12,10 +12,11 @@ users' clusters. A start waits for the new leader instead, so that deadlines are
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from conformance.kube import Api, raise_for
 from conformance.model.errors import InfraError
 from conformance.model.labels import ENDED
 from conformance.operator import probes
+from conformance.operator.installed import StartError
 from conformance.operator.pods.deployed import (
     DEPLOYMENTS,
     Deployed,
@@ -32,12 +34,11 @@ from conformance.operator.pods.deployed import (
     is_ready,
     is_running,
 )
+from conformance.operator.pods.diagnosis import why_not_ready
 from conformance.operator.pods.leadership import wait_for_leader
-from conformance.operator.pods.trouble import trouble
-from conformance.operator.process import StartError
 
 POLL = 0.2
-"""Seconds between two looks."""
+"""Seconds between two looks at the Deployment."""
 
 GONE_SECONDS = 15.0
 """Beyond its own grace: for the controllers and the kubelet."""
@@ -57,13 +58,7 @@ class PodControl:
         self.target = target
         self.api = api
         self.deployed = Deployed(api, target)
-        # A case may kill it while the run's own watch starts it again.
-        self._control = threading.RLock()
-
-    @property
-    def name(self) -> str:
-        """The operator's name."""
-        return self.target.operator
+        self._lock = threading.RLock()
 
     def alive(self) -> bool:
         """True if a container of it runs just now."""
@@ -79,10 +74,10 @@ class PodControl:
         self._end(End.KILL)
 
     def start(self) -> None:
-        """Scale it back and wait until it is ready, leads and is reached. A pod that waits for its
-        next try after a crash is replaced. Raises StartError with the reason if it does not get
-        there."""
-        with self._control:
+        """Scale it back and wait until it is ready, leads and its webhooks are reached. A pod that
+        waits for its next try after a crash is replaced. Raises StartError with the reason, InfraError
+        if webhooks are not reached."""
+        with self._lock:
             deployment = self.deployed.deployment()
             running = deployment is not None and deployment["spec"].get("replicas")
             if running:
@@ -93,51 +88,51 @@ class PodControl:
             else:
                 self._patch({"spec": {"replicas": self.target.replicas}})
         self.wait_ready()
-
-    def restart(self) -> None:
-        """Stop and start."""
-        self.stop()
-        self.start()
+        probes.wait_for_webhooks(
+            self.api,
+            self.target.dry_runs,
+            name=self.target.operator,
+            within=self.target.ready_within,
+            check=lambda: self.require_running("while its webhooks were tried"),
+        )
 
     def wait_ready(self) -> None:
-        """Wait until it is available, one of its pods leads (if it elects a leader), and its webhooks
-        are reached. Raises StartError."""
-        self._until(self._is_ready)
-        within = self.target.ready_within
-        wait_for_leader(self.deployed, within=within)
-        if self.target.dry_runs:
-            probes.reach(
-                self.api,
-                self.target.dry_runs,
-                name=self.name,
-                within=within,
-                check=lambda: self.require_ready("while its webhooks were tried"),
-            )
+        """Wait until it is available and one of its pods leads (if it elects a leader). Raises
+        StartError."""
+        began = time.monotonic()
+        while not self._is_ready():
+            seconds = time.monotonic() - began
+            if seconds > self.target.ready_within:
+                raise self._not_ready(f"{seconds:.0f} s after its start")
+            time.sleep(POLL)
+        wait_for_leader(self.deployed, within=self.target.ready_within)
 
-    def require_ready(self, when: str) -> None:
-        """Raises StartError with the reason if it is not available."""
+    def require_running(self, when: str) -> None:
+        """Raise StartError with the reason if it is not available."""
         if not self._is_ready():
-            raise StartError(
-                f"the operator {self.name} was not ready {when}: {trouble(self.deployed)}"
-            )
+            raise self._not_ready(when)
+
+    def supervise(self) -> None:
+        """Nothing to do: the kubelet starts its containers again."""
+
+    def forget_ends(self) -> None:
+        """Take the note of the last end off a Deployment that stays. Best effort: of an operator that
+        runs, it says nothing to anybody."""
+        with contextlib.suppress(InfraError):
+            deployment = self.deployed.deployment()
+            if deployment and ENDED in (deployment["metadata"].get("annotations") or {}):
+                self._patch({"metadata": {"annotations": {ENDED: None}}})
 
     def _is_ready(self) -> bool:
         deployment = self.deployed.deployment()
         return deployment is not None and is_ready(deployment)
 
-    def _until(self, done: Callable[[], bool]) -> None:
-        began = time.monotonic()
-        while not done():
-            seconds = time.monotonic() - began
-            if seconds > self.target.ready_within:
-                raise StartError(
-                    f"the operator {self.name} was not ready {seconds:.0f} s after its start: "
-                    f"{trouble(self.deployed)}"
-                )
-            time.sleep(POLL)
+    def _not_ready(self, when: str) -> StartError:
+        why = why_not_ready(self.deployed)
+        return StartError(f"the operator {self.target.operator} was not ready {when}: {why}")
 
     def _end(self, how: End) -> None:
-        with self._control:
+        with self._lock:
             note = f"{how.value} {time.time():.3f} {self.target.replicas}"
             self._patch({"metadata": {"annotations": {ENDED: note}}, "spec": {"replicas": 0}})
             grace = 2.0 if how is End.KILL else self.target.grace
@@ -147,8 +142,8 @@ class PodControl:
                 if seconds > grace + 2 * GONE_SECONDS:
                     names = ", ".join(str(pod["metadata"]["name"]) for pod in pods)
                     raise InfraError(
-                        f"the operator {self.name} was not gone {seconds:.0f} s after it was scaled "
-                        f"to 0: {names} in namespace {self.target.namespace}"
+                        f"the operator {self.target.operator} was not gone {seconds:.0f} s after it "
+                        f"was scaled to 0: {names} in namespace {self.target.namespace}"
                     )
                 if how is End.KILL:
                     # A node that does not answer cannot confirm an end; then it is forgotten.
@@ -173,18 +168,12 @@ class PodControl:
                 return self.deployed.pods()
             time.sleep(POLL / 4)
 
-    def forget_ends(self) -> None:
-        """Take the note of the last end off a Deployment that stays. Raises InfraError."""
-        deployment = self.deployed.deployment()
-        if deployment and ENDED in (deployment["metadata"].get("annotations") or {}):
-            self._patch({"metadata": {"annotations": {ENDED: None}}})
-
     def _patch(self, body: Mapping[str, Any]) -> None:
         target = self.target
         answer = self.api.patch(DEPLOYMENTS, target.deployment, body, target.namespace)
-        raise_for(answer, f"scaling the operator {self.name}")
+        raise_for(answer, f"scaling the operator {target.operator}")
 
 
-def attach(control: Mapping[str, Any], kubeconfig: Path) -> PodControl:
-    """The power over an operator that another process installed, from its `control` data."""
-    return PodControl(Api.from_kubeconfig(kubeconfig, connections=4), Target.from_json(control))
+def attach(data: Mapping[str, Any], kubeconfig: Path) -> PodControl:
+    """The control of an operator that another process installed, from its `attachable`."""
+    return PodControl(Api.from_kubeconfig(kubeconfig, connections=4), Target.from_json(data))

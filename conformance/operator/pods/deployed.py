@@ -159,6 +159,13 @@ def is_running(pod: Mapping[str, Any], container: str) -> bool:
     return "running" in (container_status(pod, container).get("state") or {})
 
 
+def exit_of(terminated: Mapping[str, Any]) -> str:
+    """Exit code and reason of a terminated state, such as `exit code 137 (OOMKilled)`."""
+    reason = str(terminated.get("reason") or "")
+    more = "" if reason in ("", "Error", "Completed") else f" ({reason})"
+    return f"exit code {terminated.get('exitCode')}{more}"
+
+
 def one_line(text: Any) -> str:
     """A message on one line, and not too long."""
     lines = str(text or "").strip().splitlines()

@@ -59,9 +59,9 @@ class Footprint:
         self._made: list[Ref] = []
         self._crds_before = {str(crd["metadata"]["name"]) for crd in api.metadata_list(CRDS)[0]}
 
-    def plan(self, manifests: Iterable[Mapping[str, Any]], *, refuse: bool) -> None:
-        """Note those that are not there yet, before they are made. `refuse`: raise UsageError if
-        others are there that the suite did not label; namespaces may be."""
+    def plan(self, manifests: Iterable[Mapping[str, Any]]) -> None:
+        """Note those that are not there yet, before they are made. Raises UsageError if others are
+        there that the suite did not label; namespaces may be."""
         foreign: list[Ref] = []
         for manifest in manifests:
             ref = Ref.of(manifest, self._namespace)
@@ -72,7 +72,7 @@ class Footprint:
                 self._made.append(ref)
             elif ref.kind != _NAMESPACE_KIND:
                 foreign.append(ref)
-        if foreign and refuse:
+        if foreign:
             shown = ", ".join(str(ref) for ref in foreign[:5])
             more = f" and {len(foreign) - 5} more" if len(foreign) > 5 else ""
             raise UsageError(
@@ -144,3 +144,16 @@ class Footprint:
             return self._api.resource_for(kind, GROUP)
         except InfraError:
             return None
+
+
+def settled_namespace(api: Api, name: str, *, within: float) -> dict[str, Any] | None:
+    """The namespace, None if there is none. Waits until one that is being deleted is gone, since
+    nothing can be made in it. Raises InfraError after `within` seconds."""
+    began = time.monotonic()
+    while (found := api.read(NAMESPACES, name)) is not None:
+        if not found["metadata"].get("deletionTimestamp"):
+            break
+        if time.monotonic() - began > within:
+            raise InfraError(f"namespace {name} was still being deleted after {within:.0f} s")
+        time.sleep(_POLL)
+    return found

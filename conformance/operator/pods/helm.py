@@ -10,9 +10,9 @@ from typing import Any
 import yaml
 
 from conformance.cluster.nodes import RealNodes
-from conformance.model.errors import UsageError
+from conformance.model.errors import InfraError, UsageError
 from conformance.operator.pods.adapt import fits, pod_template
-from conformance.operator.pods.programs import find, run
+from conformance.operator.pods.commands import find, run
 
 RENDER_SECONDS = 120.0
 """A chart may have to be downloaded."""
@@ -77,11 +77,15 @@ class Helm:
         command += ["--ignore-not-found", "--wait", "--timeout", f"{within:.0f}s"]
         self._run(command, within=within + 10.0)
 
-    def _run(self, arguments: Sequence[str], *, within: float, error: Any = None) -> str:
+    def _run(
+        self,
+        arguments: Sequence[str],
+        *,
+        within: float,
+        error: type[UsageError | InfraError] = InfraError,
+    ) -> str:
         command = [self._program, *arguments, "--kubeconfig", str(self._kubeconfig)]
         doing = f"helm {arguments[0]} of {self._chart.reference} as {self._chart.release}"
-        if error is None:
-            return run(command, doing=doing, within=within)
         return run(command, doing=doing, within=within, error=error)
 
 
@@ -90,11 +94,6 @@ def parse(text: str) -> list[dict[str, Any]]:
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     documents = yaml.load_all(text, Loader=loader)
     return [document for document in documents if isinstance(document, dict)]
-
-
-def is_hook(manifest: Mapping[str, Any]) -> bool:
-    """True for what Helm runs around an installation, or only for tests."""
-    return _HOOK in ((manifest.get("metadata") or {}).get("annotations") or {})
 
 
 def check_hooks(

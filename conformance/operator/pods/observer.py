@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-from conformance.history.records import OperatorEvent, OperatorEventKind
+from conformance.history.records import OperatorEventKind
 from conformance.model.labels import ENDED
 from conformance.operator.pods.control import End
-from conformance.operator.pods.deployed import container_status, is_going
+from conformance.operator.pods.deployed import container_status, exit_of, is_going, is_running
 
+Happened: TypeAlias = tuple[OperatorEventKind, str]
 _PLANNED = {End.STOP: OperatorEventKind.STOPPED, End.KILL: OperatorEventKind.KILLED}
 
 
@@ -42,54 +43,53 @@ class Observer:
         deployment: Mapping[str, Any] | None,
         pods: Iterable[Mapping[str, Any]],
         *,
-        at: float,
         last_line: str = "",
-    ) -> list[OperatorEvent]:
-        """What happened since the last look. `at`: now, in seconds since 1970; `last_line`: of the
-        operator's log, told with an end that nobody asked for."""
-        mark = _mark(deployment)
+    ) -> list[Happened]:
+        """What happened since the last look. `last_line` of the operator's log is told with an end
+        that nobody asked for."""
+        annotations = ((deployment or {}).get("metadata") or {}).get("annotations") or {}
+        mark = str(annotations.get(ENDED) or "")
+        by_uid = {str(pod["metadata"]["uid"]): pod for pod in pods}
         now = {
-            _Instance(str(pod["metadata"]["uid"]), int(status.get("restartCount") or 0)): pod
-            for pod in pods
-            if "running" in ((status := self._status(pod)).get("state") or {})
+            _Instance(uid, int(self._status(pod).get("restartCount") or 0)): pod
+            for uid, pod in by_uid.items()
+            if is_running(pod, self._container)
         }
-        there = {str(pod["metadata"]["uid"]): pod for pod in pods}
-        events = list(self._ended(now, there, mark, at=at, last_line=last_line))
+        happened = list(self._ended(now, by_uid, mark, last_line=last_line))
         for instance, pod in now.items():
-            name = str(pod["metadata"]["name"])
             if instance not in self._running:
+                name = str(pod["metadata"]["name"])
                 # A second replica, or a rollout, is no start of the operator.
                 if not self._running:
-                    events.append(_event(OperatorEventKind.STARTED, f"pod {name}", at))
+                    happened.append((OperatorEventKind.STARTED, f"pod {name}"))
                 self._running[instance] = _Seen(pod=name, mark=mark)
             seen = self._running[instance]
             if not seen.ready and self._status(pod).get("ready"):
                 seen.ready = True
                 if sum(other.ready for other in self._running.values()) == 1:
-                    events.append(_event(OperatorEventKind.READY, "", at))
-        return events
+                    happened.append((OperatorEventKind.READY, ""))
+        return happened
 
     def _ended(
         self,
         now: Mapping[_Instance, Mapping[str, Any]],
-        there: Mapping[str, Mapping[str, Any]],
+        by_uid: Mapping[str, Mapping[str, Any]],
         mark: str,
         *,
-        at: float,
         last_line: str,
-    ) -> Iterator[OperatorEvent]:
+    ) -> Iterator[Happened]:
         for instance in [known for known in self._running if known not in now]:
             seen = self._running.pop(instance)
-            pod = there.get(instance.uid)
+            pod = by_uid.get(instance.uid)
             if mark and mark != seen.mark:
-                yield _event(_PLANNED[End(mark.partition(" ")[0])], f"pod {seen.pod}", at)
+                yield _PLANNED[End(mark.partition(" ")[0])], f"pod {seen.pod}"
                 continue
-            told = f"; its last line: {last_line}" if last_line else ""
             if pod is None or is_going(pod):
                 text = f"pod {seen.pod} was deleted, and not by the suite"
             else:
                 text = f"pod {seen.pod} ended with {self._exit(pod)}"
-            yield _event(OperatorEventKind.EXITED, text + told, at)
+            told = f"; its last line: {last_line}" if last_line else ""
+            yield OperatorEventKind.EXITED, text + told
 
     def _status(self, pod: Mapping[str, Any]) -> dict[str, Any]:
         return container_status(pod, self._container)
@@ -97,18 +97,6 @@ class Observer:
     def _exit(self, pod: Mapping[str, Any]) -> str:
         status = self._status(pod)
         for part in ("state", "lastState"):
-            ended = (status.get(part) or {}).get("terminated")
-            if ended:
-                reason = str(ended.get("reason") or "")
-                more = f" ({reason})" if reason and reason != "Error" else ""
-                return f"exit code {ended.get('exitCode')}{more}"
+            if terminated := (status.get(part) or {}).get("terminated"):
+                return exit_of(terminated)
         return "an unknown exit code"
-
-
-def _mark(deployment: Mapping[str, Any] | None) -> str:
-    metadata = (deployment or {}).get("metadata") or {}
-    return str((metadata.get("annotations") or {}).get(ENDED) or "")
-
-
-def _event(kind: OperatorEventKind, text: str, at: float) -> OperatorEvent:
-    return OperatorEvent(kind=kind, at=at, text=text)

@@ -11,19 +11,19 @@ import yaml
 
 from conformance.model.errors import UsageError
 from conformance.model.installs import ClusterInstall, Packaging
-from conformance.operator.inputs import Inputs
+from conformance.operator.manifests import read_manifests
+from conformance.operator.operator_options import OperatorOptions
 from conformance.operator.pods.adapt import repository, tag
+from conformance.operator.pods.commands import find, run
 from conformance.operator.pods.helm import RENDER_SECONDS, Chart, Helm, parse
-from conformance.operator.pods.programs import find, run
 from conformance.operator.profiles import LoadedProfile
-from conformance.operator.shipped import read_manifests
 from conformance.operator.templates import fill
 
 _GET_KUBECTL = "install kubectl (https://kubernetes.io/docs/tasks/tools)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shipped:
+class Package:
     """The parts of an operator, unchanged."""
 
     prerequisites: list[dict[str, Any]]
@@ -38,19 +38,19 @@ class Shipped:
         return [*self.prerequisites, *self.crds, *self.manifests]
 
 
-def read(
+def read_package(
     loaded: LoadedProfile,
-    inputs: Inputs,
+    options: OperatorOptions,
     *,
     kubeconfig: Path,
     scratch: Path,
     kube_version: str,
-) -> Shipped:
+) -> Package:
     """Read, render, check. `scratch` takes the values of a chart. Raises UsageError."""
     settings = loaded.profile.pods
     helm: Helm | None = None
     if settings.kind is Packaging.HELM:
-        chart = _chart(loaded, settings, inputs, scratch=scratch)
+        chart = _chart(loaded, settings, options, scratch=scratch)
         helm = Helm(chart, kubeconfig=kubeconfig, operator=loaded.name)
         manifests = helm.render(kube_version=kube_version)
     elif not settings.manifests:
@@ -64,9 +64,9 @@ def read(
         manifests = read_manifests(loaded, settings.manifests, what="in_cluster.manifests")
 
     def listed(entries: Sequence[str], field: str) -> list[dict[str, Any]]:
-        return read_manifests(loaded, entries, what=f"in_cluster.{field}", crds=inputs.crds)
+        return read_manifests(loaded, entries, what=f"in_cluster.{field}", crds=options.crds)
 
-    return Shipped(
+    return Package(
         prerequisites=listed(settings.prerequisites, "prerequisites"),
         crds=listed(settings.crds, "crds"),
         manifests=manifests,
@@ -74,15 +74,15 @@ def read(
     )
 
 
-def image_of(settings: ClusterInstall, inputs: Inputs) -> str:
+def image_of(settings: ClusterInstall, options: OperatorOptions) -> str:
     """The image that will run, as far as the profile and the user say it."""
-    return inputs.image or ("" if settings.needs_image else settings.image)
+    return options.image or ("" if settings.needs_image else settings.image)
 
 
-def filled_values(loaded: LoadedProfile, inputs: Inputs) -> dict[str, Any]:
+def filled_values(loaded: LoadedProfile, options: OperatorOptions) -> dict[str, Any]:
     """The values of the chart with their templates filled in. Raises UsageError."""
     settings = loaded.profile.pods
-    image = image_of(settings, inputs)
+    image = image_of(settings, options)
     known = {
         "namespace": settings.namespace,
         "image": image,
@@ -104,9 +104,9 @@ def filled_values(loaded: LoadedProfile, inputs: Inputs) -> dict[str, Any]:
 
 
 def _chart(
-    loaded: LoadedProfile, settings: ClusterInstall, inputs: Inputs, *, scratch: Path
+    loaded: LoadedProfile, settings: ClusterInstall, options: OperatorOptions, *, scratch: Path
 ) -> Chart:
-    given = inputs.chart
+    given = options.chart
     if given:
         reference, version, repository_url = given, "", ""
         if given.startswith("oci://"):
@@ -117,7 +117,7 @@ def _chart(
         version, repository_url = settings.chart_version, settings.repository
     scratch.mkdir(parents=True, exist_ok=True)
     values = scratch / f"{loaded.name}-values.yaml"
-    values.write_text(yaml.safe_dump(filled_values(loaded, inputs)), encoding="utf-8")
+    values.write_text(yaml.safe_dump(filled_values(loaded, options)), encoding="utf-8")
     return Chart(
         reference=reference,
         release=settings.release or loaded.name,

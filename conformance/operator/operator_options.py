@@ -1,4 +1,4 @@
-"""What the user gives beside a profile, checked at once and without a cluster."""
+"""The options that go with a profile, checked at once and without a cluster."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import difflib
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from conformance.model.errors import UsageError
 from conformance.model.installs import ClusterInstall, Placement, ProcessInstall
 from conformance.operator.profiles import LoadedProfile
 
+_Settings: TypeAlias = ProcessInstall | ClusterInstall
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inputs:
-    """What the user gives beside the profile."""
+class OperatorOptions:
+    """The values of --operator-binary, --operator-crds, --operator-image, --operator-chart, --fault."""
 
     binary: Path | None = None
     crds: Path | None = None
@@ -25,62 +28,58 @@ class Inputs:
     faults: tuple[str, ...] = ()
 
 
-def check_inputs(
-    loaded: LoadedProfile, inputs: Inputs, *, placement: Placement = Placement.PROCESS
-) -> Inputs:
-    """The inputs with absolute paths. Raises UsageError, at once and without a cluster, if the
-    profile needs some that are missing (all of them told), or one is given that it has no use for."""
+def check_options(
+    loaded: LoadedProfile, options: OperatorOptions, *, placement: Placement = Placement.PROCESS
+) -> OperatorOptions:
+    """The options with absolute paths. Raises UsageError if the profile needs some that are missing
+    (names all), or one is given that it has no use for."""
     profile = loaded.profile
-    settings: ProcessInstall | ClusterInstall = (
-        profile.process if placement is Placement.PROCESS else profile.pods
-    )
-    _require(loaded.name, settings, inputs)
-    _refuse_unused(loaded.name, settings, inputs)
-    binary, crds, chart = inputs.binary, inputs.crds, Path(inputs.chart).expanduser()
+    settings: _Settings = profile.process if placement is Placement.PROCESS else profile.pods
+    _require(loaded.name, settings, options)
+    _refuse_unused(loaded.name, settings, options)
+    binary, crds, chart = options.binary, options.crds, Path(options.chart).expanduser()
     if binary is not None and not (binary.is_file() and os.access(binary, os.X_OK)):
         why = "is not executable" if binary.is_file() else "is not a file"
         raise UsageError(f"--operator-binary={binary} {why}; expected the operator's program")
     if crds is not None and not crds.exists():
         raise UsageError(f"--operator-crds={crds} does not exist; expected a directory with CRDs")
-    if inputs.faults:
-        _check_faults(loaded, settings, inputs.faults)
+    if options.faults:
+        _check_faults(loaded, settings, options.faults)
     return replace(
-        inputs,
+        options,
         binary=binary.resolve() if binary else None,
         crds=crds.resolve() if crds else None,
-        chart=str(chart.resolve()) if inputs.chart and chart.exists() else inputs.chart,
+        chart=str(chart.resolve()) if options.chart and chart.exists() else options.chart,
     )
 
 
-def _require(name: str, settings: ProcessInstall | ClusterInstall, inputs: Inputs) -> None:
+def _require(name: str, settings: _Settings, options: OperatorOptions) -> None:
     wanted = {
-        "its program: --operator-binary=PATH": settings.needs_binary and inputs.binary is None,
-        "its CRDs: --operator-crds=DIR": settings.needs_crds and inputs.crds is None,
-        "its image: --operator-image=REFERENCE": settings.needs_image and not inputs.image,
-        "its chart: --operator-chart=PATH|REFERENCE": settings.needs_chart and not inputs.chart,
+        "its program: --operator-binary=PATH": settings.needs_binary and options.binary is None,
+        "its CRDs: --operator-crds=DIR": settings.needs_crds and options.crds is None,
+        "its image: --operator-image=REFERENCE": settings.needs_image and not options.image,
+        "its chart: --operator-chart=PATH|REFERENCE": settings.needs_chart and not options.chart,
     }
     missing = [what for what, lacks in wanted.items() if lacks]
     if missing:
         raise UsageError(f"the operator {name} needs {', and '.join(missing)}")
 
 
-def _refuse_unused(name: str, settings: ProcessInstall | ClusterInstall, inputs: Inputs) -> None:
+def _refuse_unused(name: str, settings: _Settings, options: OperatorOptions) -> None:
     def unused(option: str, reason: str) -> UsageError:
         return UsageError(f"{option}: the operator {name} has no use for it ({reason})")
 
-    if inputs.binary is not None and not settings.needs_binary:
+    if options.binary is not None and not settings.needs_binary:
         raise unused("--operator-binary", "no {binary} in `install.command`")
-    if inputs.crds is not None and not settings.needs_crds:
+    if options.crds is not None and not settings.needs_crds:
         raise unused("--operator-crds", "no {crds} under `crds` of its installation")
-    if inputs.image and not settings.takes_image:
+    if options.image and not settings.takes_image:
         raise unused("--operator-image", "its installation names no `image`")
-    if inputs.chart and not settings.takes_chart:
+    if options.chart and not settings.takes_chart:
         raise unused("--operator-chart", "its installation is not by Helm")
 
 
-def _check_faults(
-    loaded: LoadedProfile, settings: ProcessInstall | ClusterInstall, faults: tuple[str, ...]
-) -> None:
+def _check_faults(loaded: LoadedProfile, settings: _Settings, faults: tuple[str, ...]) -> None:
     if not settings.fault_argument:
         raise UsageError(
             f"--fault={faults[0]}: the operator {loaded.name} has no faults to switch on "

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from conformance.model.errors import UsageError
-from conformance.operator.pods import images
-from conformance.operator.pods.images import fetch_wheels, provide
+from conformance.operator.pods import operator_image
+from conformance.operator.pods.operator_image import fetch_wheels, provide
 
 Program = Callable[[str, str], Path]
 
@@ -41,7 +41,7 @@ def refused(image: str) -> None:
 def test_local_image_is_loaded(program: Program) -> None:
     program("docker", "exit 0")
     loaded: list[str] = []
-    assert provide(image="op:1", dockerfile=None, build=False, load=loaded.append) == "op:1"
+    assert provide(image="op:1", dockerfile=None, load=loaded.append) == "op:1"
     assert loaded == ["op:1"]
 
 
@@ -53,14 +53,14 @@ def test_image_that_is_not_local_is_left_to_the_nodes(
         monkeypatch.setenv("PATH", "/nowhere")
     else:
         program("docker", engine)
-    assert provide(image="op:1", dockerfile=None, build=False, load=refused) == ""
+    assert provide(image="op:1", dockerfile=None, load=refused) == ""
 
 
 def test_local_image_of_a_cluster_that_takes_none_is_pulled_like_any_other(
     program: Program,
 ) -> None:
     program("docker", "exit 0")
-    assert provide(image="op:1", dockerfile=None, build=False, load=refused) == ""
+    assert provide(image="op:1", dockerfile=None, load=refused) == ""
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_image_is_built_from_a_copy_on_the_base_of_the_environment(
     # The context is gone after the build, so that the stand-in looks into it.
     log = program("docker", 'for last; do :; done; ls "$last" >> "$0.context"')
     loaded: list[str] = []
-    assert provide(image="op:1", dockerfile=dockerfile, build=True, load=loaded.append) == "op:1"
+    assert provide(image="op:1", dockerfile=dockerfile, load=loaded.append) == "op:1"
     assert loaded == ["op:1"]
     told = log.read_text(encoding="utf-8")
     assert told.startswith("build --quiet --tag op:1 --build-arg BASE=own/python:1 --file ")
@@ -105,7 +105,7 @@ def test_wheels_of_the_requirements_are_fetched_in_the_versions_that_run_here(
 def test_failed_build_is_told_in_the_engines_words(program: Program, dockerfile: Path) -> None:
     program("docker", "echo 'pull access denied for base' >&2; exit 1")
     with pytest.raises(UsageError, match=r"building op:1 .* failed: pull access denied for base"):
-        provide(image="op:1", dockerfile=dockerfile, build=True, load=refused)
+        provide(image="op:1", dockerfile=dockerfile, load=refused)
 
 
 def test_build_without_an_engine_says_what_to_install(
@@ -113,20 +113,20 @@ def test_build_without_an_engine_says_what_to_install(
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(UsageError, match="needs `docker`, which is not on PATH: install Docker"):
-        provide(image="op:1", dockerfile=dockerfile, build=True, load=refused)
+        provide(image="op:1", dockerfile=dockerfile, load=refused)
 
 
 def test_built_image_that_cannot_be_loaded_is_an_error(program: Program, dockerfile: Path) -> None:
     program("docker", "exit 0")
     with pytest.raises(UsageError, match="this cluster takes no images"):
-        provide(image="op:1", dockerfile=dockerfile, build=True, load=refused)
+        provide(image="op:1", dockerfile=dockerfile, load=refused)
 
 
 def test_base_is_a_public_image_unless_another_is_named(
     program: Program, dockerfile: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(images.BASE_VARIABLE, raising=False)
+    monkeypatch.delenv(operator_image.BASE_VARIABLE, raising=False)
     log = program("docker", "exit 0")
-    provide(image="op:1", dockerfile=dockerfile, build=True, load=lambda image: None)
+    provide(image="op:1", dockerfile=dockerfile, load=lambda image: None)
     assert "--build-arg BASE=python:3.13-slim " in log.read_text(encoding="utf-8")
-    assert os.environ.get(images.BASE_VARIABLE) is None
+    assert os.environ.get(operator_image.BASE_VARIABLE) is None

@@ -1,4 +1,4 @@
-"""The manifests that a profile names, read from where they lie."""
+"""Reads the manifests that a profile names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The webhook certificate of an operator that leaves it to others: what cert-manager would do."""
+"""Serving certificates for webhooks, as Secrets: what cert-manager would make."""
 
 from __future__ import annotations
 
@@ -12,7 +12,18 @@ from conformance.model.installs import ClusterInstall
 from conformance.operator import webhooks
 
 
-def certificate_secret(
+def tls_secret(name: str, namespace: str, content: Mapping[str, bytes]) -> dict[str, Any]:
+    """A Secret with these files: tls.crt, tls.key and ca.crt."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "kubernetes.io/tls",
+        "metadata": {"name": name, "namespace": namespace},
+        "data": {key: base64.b64encode(part).decode() for key, part in content.items()},
+    }
+
+
+def webhook_secret(
     manifests: Iterable[Mapping[str, Any]],
     authority: Authority,
     *,
@@ -23,19 +34,12 @@ def certificate_secret(
     itself. Raises UsageError if no Service is named."""
     if not settings.certificate_secret:
         return []
-    references = webhooks.services(manifests)
-    if not references:
+    services = webhooks.services(manifests)
+    if not services:
         raise UsageError(
             f"{where}: `in_cluster.certificate_secret` is for the Services that webhooks and "
             "conversions name, and none is named; leave it out"
         )
-    pair = authority.server([host for reference in references for host in reference.hosts])
-    parts = {
-        "tls.crt": pair.certificate,
-        "tls.key": pair.key,
-        "ca.crt": authority.certificate,
-    }
-    secret: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls"}
-    secret["metadata"] = {"name": settings.certificate_secret, "namespace": settings.namespace}
-    secret["data"] = {key: base64.b64encode(part).decode() for key, part in parts.items()}
-    return [secret]
+    pair = authority.server([host for service in services for host in service.hosts])
+    content = {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": authority.certificate}
+    return [tls_secret(settings.certificate_secret, settings.namespace, content)]

@@ -1,11 +1,11 @@
-"""TCP ports of an operator: free ones where it lets one choose, a lock on those it does not."""
+"""TCP ports that a program does not let one choose: locked for one run on a machine."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from conformance.cluster.ports import free_ports, is_free
+from conformance.cluster.ports import is_free
 from conformance.model.errors import UsageError
 
 
@@ -42,8 +42,3 @@ class FixedPorts:
         raise UsageError(
             f"the operator {operator} can only use port {port} ({name}), and {why}; end that first"
         )
-
-
-def choose(names: Sequence[str]) -> dict[str, int]:
-    """A free port for each name. Raises InfraError if too few are free."""
-    return dict(zip(names, free_ports(len(names)), strict=True))

@@ -1,4 +1,4 @@
-"""Why an operator's pods are not ready, in one sentence: what a person would look up by hand."""
+"""Why an operator's pods are not ready, in one sentence: what a person would look up with kubectl."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from conformance.model.errors import InfraError
 from conformance.operator.pods.deployed import (
     Deployed,
+    exit_of,
     is_going,
     is_ready,
     is_running,
@@ -17,16 +18,16 @@ from conformance.operator.pods.deployed import (
 _STARTING = ("ContainerCreating", "PodInitializing", "")
 
 
-def trouble(deployed: Deployed) -> str:
+def why_not_ready(deployed: Deployed) -> str:
     """The reason, in the platform's own words where it has some. Never raises: it is asked for when
     something is wrong already."""
     try:
-        return _trouble(deployed)
+        return _why_not_ready(deployed)
     except InfraError as error:
         return f"and its state could not be read: {error}"
 
 
-def _trouble(deployed: Deployed) -> str:
+def _why_not_ready(deployed: Deployed) -> str:
     target = deployed.target
     deployment = deployed.deployment()
     if deployment is None:
@@ -65,7 +66,7 @@ def _of_pod(deployed: Deployed, pod: Mapping[str, Any]) -> str:
     warned = deployed.warnings(name)
     said = f" ({warned[-1]})" if warned else ""
     if is_running(pod, deployed.target.container):
-        return f"its pod {name} runs but is not ready{said}{_words(deployed, name)}"
+        return f"its pod {name} runs but is not ready{said}{_last_line(deployed, name)}"
     return f"its pod {name} is {status.get('phase') or 'not seen by a node yet'}{said}"
 
 
@@ -78,23 +79,19 @@ def _of_container(deployed: Deployed, pod: str, row: Mapping[str, Any]) -> str:
         reason = str(waiting["reason"])
         last = (row.get("lastState") or {}).get("terminated")
         if reason == "CrashLoopBackOff" and last:
-            return f"{where} is in {reason} after {_exit(last)}{_words(deployed, pod, name)}"
+            return f"{where} is in {reason} after {exit_of(last)}{_last_line(deployed, pod, name)}"
         return f"{where} waits in {reason} ({one_line(waiting.get('message')) or 'nothing said'})"
     if ended and (ended.get("exitCode") or not row.get("ready")):
         finished_init = not ended.get("exitCode") and name != deployed.target.container
         return (
-            "" if finished_init else f"{where} ended: {_exit(ended)}{_words(deployed, pod, name)}"
+            ""
+            if finished_init
+            else f"{where} ended: {exit_of(ended)}{_last_line(deployed, pod, name)}"
         )
     return ""
 
 
-def _exit(terminated: Mapping[str, Any]) -> str:
-    reason = str(terminated.get("reason") or "")
-    text = f"exit code {terminated.get('exitCode')}"
-    return f"{text} ({reason})" if reason and reason not in ("Error", "Completed") else text
-
-
-def _words(deployed: Deployed, pod: str, container: str = "") -> str:
+def _last_line(deployed: Deployed, pod: str, container: str = "") -> str:
     """The last line of a container, by default of the operator's own."""
     line = deployed.last_line(pod, container)
     return f"; its last line: {line}" if line else ""

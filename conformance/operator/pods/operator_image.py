@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from conformance.model.errors import UsageError
-from conformance.operator.pods.programs import find, run
+from conformance.operator.pods.commands import find, run
 
 BASE_VARIABLE = "DGD_CONFORMANCE_PYTHON_IMAGE"
 """Environment variable with the Python image that built images start from."""
@@ -25,16 +25,14 @@ WHEELS = "wheels"
 _GET_DOCKER = "install Docker, or give a built image (--operator-image=REFERENCE)"
 
 
-def provide(
-    *, image: str, dockerfile: Path | None, build: bool, load: Callable[[str], None]
-) -> str:
+def provide(*, image: str, dockerfile: Path | None, load: Callable[[str], None]) -> str:
     """Make sure that the cluster gets the image; it is returned if the nodes have it now, else they
     pull it and the answer is empty.
 
-    With `build` it is built from the Dockerfile first and must be loaded; else it is loaded if the
-    local container engine has it. Raises UsageError.
+    With a Dockerfile it is built first and must be loaded; else it is loaded if the local container
+    engine has it. Raises UsageError.
     """
-    if build and dockerfile is not None:
+    if dockerfile is not None:
         build_image(image, dockerfile)
         load(image)
         return image

@@ -13,9 +13,9 @@ import yaml
 from conformance import paths
 from conformance.model.installs import ClusterInstall, Packaging
 from conformance.operator import faults, profiles
-from conformance.operator.inputs import Inputs
+from conformance.operator.operator_options import OperatorOptions
 from conformance.operator.pods.adapt import Adaptation, own_container
-from conformance.operator.pods.packages import Shipped, read
+from conformance.operator.pods.packages import Package, read_package
 from conformance.operator.webhooks import services
 
 POLICIES = {
@@ -26,12 +26,12 @@ POLICIES = {
 ERAS = ("dynamo-2025-11", "dynamo-2025-12", "dynamo-2026-01", "dynamo-2026-08")
 
 
-def shipped(name: str, folder: Path) -> Shipped:
+def shipped(name: str, folder: Path) -> Package:
     if name != "reference" and shutil.which("kubectl") is None:
         pytest.skip("kubectl renders this operator's kustomization, and is not on PATH")
-    return read(
+    return read_package(
         profiles.load(name),
-        Inputs(),
+        OperatorOptions(),
         kubeconfig=folder / "none",
         scratch=folder,
         kube_version="v1.37.0",

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.model.errors import InfraError
 from conformance.operator.pods.deployed import Deployed, Target, is_ready, selector
-from conformance.operator.pods.trouble import trouble
+from conformance.operator.pods.diagnosis import why_not_ready
 
 Raw = dict[str, Any]
 
@@ -158,7 +158,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_reason_is_the_platforms_own(case: str) -> None:
     shown, sentence = CASES[case]
-    assert trouble(shown) == sentence
+    assert why_not_ready(shown) == sentence
 
 
 def test_unreadable_state_is_told_and_not_raised() -> None:
@@ -166,7 +166,7 @@ def test_unreadable_state_is_told_and_not_raised() -> None:
         def pods(self) -> list[Raw]:
             raise InfraError("no answer")
 
-    assert trouble(Unreadable()) == "and its state could not be read: no answer"
+    assert why_not_ready(Unreadable()) == "and its state could not be read: no answer"
 
 
 @pytest.mark.parametrize(

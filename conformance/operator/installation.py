@@ -1,0 +1,111 @@
+"""The steps of an installation, in the order in which a real one must happen: `Installation`."""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from conformance.cluster.protocol import Cluster
+from conformance.kube import Api, apply_manifests
+from conformance.model.bounds import Bounds
+from conformance.model.errors import InfraError
+from conformance.operator import probes
+from conformance.operator.events import OnEvent, OperatorEvents
+from conformance.operator.installed import InstalledOperator
+from conformance.operator.manifests import read_manifests
+from conformance.operator.operator_options import OperatorOptions
+from conformance.operator.profiles import LoadedProfile
+
+WarmUp = Callable[[InstalledOperator], None]
+
+
+class Installation(abc.ABC):
+    """One installation on one cluster. Subclasses say how each step is done."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        loaded: LoadedProfile,
+        options: OperatorOptions,
+        bounds: Bounds,
+        *,
+        namespace: str,
+        on_event: OnEvent | None = None,
+        api: Api | None = None,
+    ) -> None:
+        """`namespace`: of manifests that name none. `api` stands in for the client made from the
+        cluster's kubeconfig."""
+        self.cluster = cluster
+        self.loaded = loaded
+        self.profile = loaded.profile
+        self.options = options
+        self.bounds = bounds
+        self.namespace = namespace
+        self.api = api or Api.from_kubeconfig(cluster.kubeconfig)
+        self.events = OperatorEvents(on_event)
+        self.ending = contextlib.ExitStack()
+        """What must be done to undo the installation, the last first."""
+        self._served: dict[str, list[str]] = {}
+        self._began = time.monotonic()
+        self._seconds: dict[str, float] = {}
+
+    def run(self, *, warm_up: WarmUp | None = None) -> InstalledOperator:
+        """All steps. If one fails, what was started and made is ended and removed."""
+        try:
+            self._apply()
+            self._reached("installed")
+            operator = self._start()
+            operator.control.wait_ready()
+            self._reached("ready")
+            if not self._served:
+                # Some operators bring their kinds themselves when they start.
+                self._check_kinds()
+            probes.wait_for_webhooks(
+                self.api,
+                probes.dry_runs(self.profile),
+                name=self.loaded.name,
+                within=self.bounds.install,
+                check=lambda: operator.control.require_running("while its webhooks were tried"),
+            )
+            operator.probes = probes.check_features(self.api, self.profile, where=self.loaded.shown)
+            self._reached("probed")
+            if warm_up is not None:
+                warm_up(operator)
+                self._reached("warm")
+            operator.served, operator.seconds = self._served, self._seconds
+            operator.control.supervise()
+        except BaseException:
+            # The first error is the one to tell.
+            with contextlib.suppress(InfraError):
+                self.ending.close()
+            raise
+        return operator
+
+    @abc.abstractmethod
+    def _apply(self) -> None:
+        """Namespace, what the operator needs in the cluster, kinds, certificates, webhooks: all that
+        must be there before it starts. Calls `_check_kinds` if the kinds must be."""
+
+    @abc.abstractmethod
+    def _start(self) -> InstalledOperator:
+        """Start it, or find it started."""
+
+    def _check_kinds(self) -> None:
+        """The kinds are there: compare their versions with the profile. Raises UsageError."""
+        where = self.loaded.shown
+        self._served = probes.check_versions(self.api, self.profile, where=where)
+        self._reached("kinds served")
+
+    def read(self, entries: Sequence[str], field: str) -> list[dict[str, Any]]:
+        """The manifests that a field of the profile lists."""
+        return read_manifests(self.loaded, entries, what=field, crds=self.options.crds)
+
+    def send(self, manifests: Iterable[Mapping[str, Any]]) -> None:
+        """Server-side apply; waits until CRDs are served."""
+        apply_manifests(self.api, manifests, namespace=self.namespace)
+
+    def _reached(self, milestone: str) -> None:
+        self._seconds[milestone] = round(time.monotonic() - self._began, 3)
