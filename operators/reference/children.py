@@ -1,4 +1,4 @@
-"""Builds what one component must have: a workload of the right shape, gang objects, a Service."""
+"""Builds the children of a component: a workload of the right kind, gang objects, a Service."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ _SHELLS = ("sh", "bash", "ash", "dash")
 
 
 class UnbuildableError(Exception):
-    """The wanted shape cannot be built from what the user wrote; the message says what lacks."""
+    """The component lacks something that its workload needs; the message names it."""
 
 
 @dataclass
 class Plan:
-    """What a component must have. ``body`` of a child is complete but for the server's part."""
+    """The children that a component must have, complete but for what the API server adds."""
 
     workload_kind: Kind
     workload: Object
@@ -82,7 +82,7 @@ class Builder:
         self._nodes = node_count(self._spec)
 
     def plan(self) -> Plan:
-        """Everything the component must have. Raises UnbuildableError if the shape cannot be."""
+        """All children of the component. Raises UnbuildableError."""
         if self._nodes > 1:
             self._require_multinode_parts()
             plan = Plan(LWS, self._leader_worker_set())
@@ -129,7 +129,7 @@ class Builder:
         if self._single_node is DEPLOYMENT:
             spec["strategy"] = self._strategy()
         else:
-            # Replicas are alike, so that none waits for another as the pods of a database would.
+            # All replicas are alike: none has to wait for the one before it.
             spec |= {"serviceName": self._name, "podManagementPolicy": "Parallel"}
         return self._child(self._single_node, self._name, spec, labels=self.labels())
 

@@ -1,4 +1,4 @@
-"""What the operator knows of the cluster, and the only ways in which it changes it."""
+"""Cached reads of the cluster, and every write that the operator makes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ForeignObjectError(Exception):
 
 
 class StillTerminatingError(Exception):
-    """The wanted name is taken by the parent's own object that is on its way out."""
+    """The wanted name is taken by an object of the parent that is being deleted."""
 
     def __init__(self, kind: Kind, obj: Object) -> None:
         super().__init__(f"{kind.kind} {meta(obj)['name']} of an earlier state is being deleted")
@@ -71,8 +71,8 @@ class Cluster:
         self._faults = faults
         kinds = (GRAPH, COMPONENT, *CHILDREN)
         self.informers: dict[Kind, Informer] = {kind: Informer(client, kind) for kind in kinds}
-        # Pods are only counted along their owners: metadata is enough. A failed or finished pod
-        # stays as a record and serves nobody, as its controller sees it.
+        # Pods are only counted along their owners, so metadata is enough. A failed or finished pod
+        # stays as a record and serves nobody.
         running = "status.phase!=Failed,status.phase!=Succeeded"
         queries = {
             POD: {"labelSelector": LABEL_COMPONENT, "fieldSelector": running},
@@ -100,16 +100,16 @@ class Cluster:
         return all(informer.synced.is_set() for informer in self.informers.values())
 
     def children(self, uid: str) -> Iterable[tuple[Kind, Object]]:
-        """Everything of a component's own that the owner with this uid controls."""
+        """The children of the component with this uid."""
         for kind in CHILDREN:
             for obj in self.store(kind).owned_by(uid):
                 yield kind, obj
 
     def count_pods(self, component: Key, workload_uid: str) -> int:
-        """Living pods of a component's workload, terminating ones and strays among them.
+        """Pods of a component's workload that have not ended, with terminating ones and strays.
 
-        A stray is a pod of the component's whose owner is gone already: its set is collected
-        before it. Pods that only look alike have no owner, or one that lives.
+        A stray is a pod of the component whose owner no longer exists: the garbage collector removes
+        the set before the pod. Pods that only look alike have no owner, or one that exists.
         """
         pods = self.store(POD)
         strays = 0
@@ -132,9 +132,9 @@ class Cluster:
         return count + sum(1 + self._pods_below(uid_of(pod)) for pod in pods)
 
     def apply(self, kind: Kind, body: Object, owner: Object, *, exact: bool = False) -> Object:
-        """Make the object be as the body says, unless it is already.
+        """Create the object or bring it to what the body says, unless it is so already.
 
-        ``exact``: the whole spec is the owner's; otherwise the server may have added to it.
+        ``exact``: the whole spec is the owner's; otherwise the API server may have added to it.
         Raises ForeignObjectError, StillTerminatingError, KindNotServedError and ApiError.
         """
         if not self.informers[kind].served:
@@ -206,7 +206,7 @@ class Cluster:
         return stamp == digest([obj.get("spec") or {}, labels_of(obj)])
 
     def take_conflicts(self, kind: Kind, obj: Object) -> set[Key]:
-        """Parents that wanted this name while another's object had it; each is told once."""
+        """Parents that wanted this name while an object of another had it, each of them once."""
         with self._lock:
             return self._conflicts.pop((kind, key_of(obj)), set())
 
@@ -237,7 +237,7 @@ class Cluster:
             return False
         generation = generation_of(live)
         with self._lock:
-            # What the server made of exactly this body before is all that it will make of it now.
+            # The server made the live object of this very body, and would make the same again.
             if generation and self._accepted.get(uid_of(live)) == (stamp, generation):
                 return True
         if exact:
@@ -258,7 +258,7 @@ class Cluster:
 
 
 def _updated(kind: Kind, live: Object, body: Object) -> Object:
-    """The live object with our part of it replaced; labels and annotations of others stay."""
+    """The live object with the operator's part replaced; labels and annotations of others stay."""
     metadata = copy.deepcopy(meta(live))
     metadata.pop("managedFields", None)
     for section in ("labels", "annotations"):

@@ -1,4 +1,4 @@
-"""From a component to its workload, gang objects and Service, in whichever shape it asks for."""
+"""Reconciles components: workload, gang objects, Service, status."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 
 class ComponentController:
-    """Reconciles one component at a time; safe for several threads with different components."""
+    """Reconciles components; safe for several threads that work on different ones."""
 
     def __init__(
         self,
@@ -59,8 +59,8 @@ class ComponentController:
         self._single_node = single_node
         self._wake_graph = wake_graph
         self._wake_after = wake_after
-        self._spinner = defects.Timed(cluster)
-        self._revenants = defects.Revenants(cluster)
+        self._timed = defects.Timed(cluster)
+        self._returning = defects.ReturningDeployments(cluster)
         self._stuck: set[str] = set()
 
     def reconcile(self, key: Key) -> None:
@@ -81,29 +81,29 @@ class ComponentController:
         try:
             plan = Builder(component, self._faults, single_node=self._single_node).plan()
         except UnbuildableError as error:
-            # What runs goes on serving: taking it down would leave nothing at all.
+            # The present workload keeps serving: without it there would be none at all.
             self._write_status(component, Verdict(False, "TargetNotBuildable", str(error)), None)
             if self._faults.on(Fault.STUCK_ONCE_UNBUILDABLE):
                 self._stuck.add(uid_of(component))
             return
-        defects.spoil(plan, self._cluster, self._faults)
+        defects.keep_live_values(plan, self._cluster, self._faults)
         if self._faults.on(Fault.DEPLOYMENT_BACK_AT_RESTART):
-            self._revenants.come_at_start(component, plan)
+            self._returning.come_at_start(component, plan)
         blocked = self._apply_workload(component, plan)
         if blocked is None:
-            trouble = self._apply_services(component, plan)
-            leftover = self._remove_surplus(component, plan)
-            verdict = trouble or self._judge(component, plan, leftover)
+            failure = self._apply_services(component, plan)
+            surplus = self._remove_surplus(component, plan)
+            verdict = failure or self._judge(component, plan, surplus)
         else:
             verdict = blocked
         self._write_status(component, verdict, plan)
         if self._faults.on(Fault.DEPLOYMENT_BACK_LATER) and verdict.ok:
-            self._wake_after(key, self._revenants.come_later(component, plan))
+            self._wake_after(key, self._returning.come_later(component, plan))
         if self._faults.on(Fault.HOT_LOOP):
-            self._wake_after(key, self._spinner.touch_service(component))
+            self._wake_after(key, self._timed.touch_service(component))
 
     def _graph_forbids(self, component: Object) -> bool:
-        """A graph's component does only what the graph says, and nothing once the graph goes."""
+        """True for a component whose graph is gone, is going, or has not written this spec."""
         owner = controller_of(component)
         if owner is None or owner.get("kind") != GRAPH.kind:
             return False
@@ -113,7 +113,7 @@ class ComponentController:
             return True
         if self._cluster.is_accepted(component) or self._faults.on(Fault.DCD_DOOR_LEFTOVER):
             return False
-        # Somebody edited the component: its graph has the last word, before anything is built.
+        # Somebody else edited the component: its graph restores it before anything is built.
         self._wake_graph(key)
         return True
 
@@ -130,18 +130,18 @@ class ComponentController:
             self._cluster.remove_finalizer(COMPONENT, component)
 
     def _delete(self, kind: Kind, child: Object) -> None:
-        """Workloads in the foreground: the object stays until its pods are gone.
+        """Delete a child; workloads in the foreground, so that they exist until their pods are gone.
 
-        So its name cannot be taken while a StatefulSet of that name still exists, and the status
-        cannot call a toggle finished while pods of the old shape run.
+        Else the name could be taken again while a StatefulSet of that name still exists, and the
+        status could call a toggle finished while pods of the old workload run.
         """
         self._cluster.delete(kind, child, foreground=kind in WORKLOADS)
 
     def _apply_workload(self, component: Object, plan: Plan) -> Verdict | None:
         """Make gang objects and workload; a verdict if that cannot be finished now.
 
-        Gang objects that are missing come before the workload, whose pods look for them; those
-        that exist change after it, so that a refused workload leaves gang and workload in step.
+        Missing gang objects come before the workload, whose pods look for them. Existing ones change
+        after it: if the API server rejects the workload, both still agree.
         """
         known = self._cluster.store(POD_GROUP)
         new = [gang for gang in plan.gangs if known.get(key_of(gang)) is None]
@@ -153,7 +153,7 @@ class ComponentController:
         )
 
     def _apply_services(self, component: Object, plan: Plan) -> Verdict | None:
-        """After the workload: a selector for the new shape would empty the Service before it."""
+        """After the workload: a new selector before it would leave the Service without pods."""
         return self._apply_all(component, SERVICE, plan.services)
 
     def _apply_all(self, component: Object, kind: Kind, bodies: list[Object]) -> Verdict | None:
@@ -173,30 +173,30 @@ class ComponentController:
         return None
 
     def _remove_surplus(self, component: Object, plan: Plan) -> list[str]:
-        """Delete what the present shape does not have; returns what is still there of it."""
+        """Delete children that the plan does not have; returns those that still exist."""
         wanted = {
             kind: {meta(body)["name"] for body in bodies} for kind, bodies in plan.wanted().items()
         }
         if self._faults.on(Fault.LOOKALIKES_DELETED_ON_REMOVE):
             defects.delete_by_labels(plan, self._cluster)
-        leftover = []
+        surplus = []
         for kind, child in self._cluster.children(uid_of(component)):
             if meta(child)["name"] in wanted[kind] or defects.keeps(kind, plan, self._faults):
                 continue
-            if self._revenants.has(kind, component):
+            if self._returning.has(kind, component):
                 continue
             if self._faults.on(Fault.READY_WHILE_BOTH) and kind in WORKLOADS:
-                wait = self._spinner.time_left_of_both(child)
+                wait = self._timed.time_left_of_both(child)
                 if wait > 0:
                     self._wake_after(key_of(component), wait)
                     continue
-            leftover.append(f"{kind.kind} {meta(child)['name']}")
+            surplus.append(f"{kind.kind} {meta(child)['name']}")
             self._delete(kind, child)
-        return leftover
+        return surplus
 
-    def _judge(self, component: Object, plan: Plan, leftover: list[str]) -> Verdict:
-        if leftover:
-            return Verdict(False, "updating", f"still there: {', '.join(leftover)}")
+    def _judge(self, component: Object, plan: Plan, surplus: list[str]) -> Verdict:
+        if surplus:
+            return Verdict(False, "updating", f"still there: {', '.join(surplus)}")
         kind = plan.workload_kind
         workload = self._cluster.store(kind).get(key_of(plan.workload))
         if workload is None:
@@ -222,7 +222,7 @@ class ComponentController:
         self._cluster.write_status(COMPONENT, component, status)
 
     def _serving(self, component: Object, plan: Plan | None) -> tuple[Kind, Object] | None:
-        """The workload that a status can name: the wanted one, else what still serves."""
+        """The workload that the status names: the wanted one, else one that still serves."""
         uid = uid_of(component)
         owned = [(kind, obj) for kind, obj in self._cluster.children(uid) if kind in WORKLOADS]
         if plan is not None:

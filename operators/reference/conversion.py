@@ -59,7 +59,7 @@ def convert(obj: Object, version: str) -> Object:
 
 
 class _Ledger:
-    """What was kept for the way here, and what has to be kept for the way back."""
+    """What the other version had kept in an annotation, and what this one has to keep."""
 
     def __init__(self, kept: Object, *, to_beta: bool) -> None:
         self.kept = kept
@@ -208,7 +208,7 @@ def _spec_to_alpha(spec: Object) -> Object:
 
 
 def _plural_name(state: Object) -> Object:
-    """``componentName`` is the older field; the list says the same and more."""
+    """``componentName`` is the older field, of which the list is the successor."""
     name = state.pop("componentName", None)
     if name and "componentNames" not in state:
         state["componentNames"] = [name]

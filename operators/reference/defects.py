@@ -1,4 +1,4 @@
-"""Where a fault is more than one skipped line; without ``--fault`` nothing here does anything."""
+"""Faults that are more than one skipped line; without ``--fault`` nothing here does anything."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ BOTH_SECONDS = 5.0
 BACK_SECONDS = 8.0
 
 
-def spoil(plan: Plan, cluster: Cluster, faults: Faults) -> None:
-    """Take over from the live objects what a fault never changes."""
+def keep_live_values(plan: Plan, cluster: Cluster, faults: Faults) -> None:
+    """Put into the plan those values of the live objects that a fault never changes."""
     workload = cluster.store(plan.workload_kind).get(key_of(plan.workload))
     if workload is not None:
         if faults.on(Fault.SIZE_NOT_CHANGED) and plan.workload_kind is LWS:
@@ -90,7 +90,8 @@ def was_toggled(component: Object) -> bool:
 
 
 def delete_by_labels(plan: Plan, cluster: Cluster) -> None:
-    """Delete groups and gang objects with a single-node component's labels, whoever owns them."""
+    """Delete groups and gang objects that carry the labels of a single-node component, whoever owns
+    them."""
     if plan.workload_kind is LWS:
         return
     for kind in (LWS, POD_GROUP):
@@ -100,9 +101,9 @@ def delete_by_labels(plan: Plan, cluster: Cluster) -> None:
 
 
 def with_refused_topology(graph: Object, refused: Object) -> Object:
-    """The graph as it is with the node counts that were refused, once something else was accepted.
+    """The graph with the node counts that were refused, once another change was accepted.
 
-    The API server counts the generation before it asks the webhook.
+    The API server counts the generation up before it asks the webhook.
     """
     if generation_of(graph) < generation_of(refused):
         return graph
@@ -115,8 +116,8 @@ def with_refused_topology(graph: Object, refused: Object) -> Object:
     return {**graph, "spec": spec}
 
 
-class Revenants:
-    """Workloads of the old shape that come back. One component is only ever worked on by one thread."""
+class ReturningDeployments:
+    """Deployments that come back after a toggle. One thread at a time works on a component."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -125,7 +126,7 @@ class Revenants:
         self._at_rest: dict[str, float] = {}
 
     def come_at_start(self, component: Object, plan: Plan) -> None:
-        """Make the Deployment of a multinode component that this process finds changed already."""
+        """Make the Deployment of a multinode component that was changed before this process began."""
         uid = uid_of(component)
         if uid not in self._seen and generation_of(component) > 1 and plan.workload_kind is LWS:
             self._bring(component)
@@ -154,7 +155,7 @@ class Revenants:
 
 
 class Timed:
-    """Faults that need a clock. One key is only ever worked on by one thread."""
+    """Faults that need a clock. One thread at a time works on a component."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -174,7 +175,7 @@ class Timed:
         return SPIN_SECONDS
 
     def time_left_of_both(self, old_workload: Object) -> float:
-        """Seconds for which the workload of the old shape is still kept."""
+        """Seconds for which the old workload is still kept."""
         now = time.monotonic()
         since = self._both_since.setdefault(uid_of(old_workload), now)
         return max(0.0, since + BOTH_SECONDS - now)

@@ -1,7 +1,7 @@
-"""Known faults as switches: each breaks one promise of the otherwise correct operator.
+"""Known faults as switches: each breaks one promise of an otherwise correct operator.
 
-Their table is faults.toml, from which the suite, too, takes names, checkers and cases. Without
-``--fault`` no ``faults.on(...)`` is ever true.
+Their table is faults.toml, which the suite reads, too. Without ``--fault`` no ``faults.on(...)`` is
+true.
 """
 
 from __future__ import annotations

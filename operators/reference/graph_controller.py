@@ -1,4 +1,4 @@
-"""From a graph to its components: make them, remove those it no longer names, tell the truth."""
+"""Reconciles graphs: their components and their status."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _DOOR_DELAY_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one component in this pass."""
+    """The result for one component."""
 
     name: str
     live: Object | None
@@ -55,7 +55,7 @@ class Outcome:
 
 
 class GraphController:
-    """Reconciles one graph at a time; safe for several threads with different graphs."""
+    """Reconciles graphs; safe for several threads that work on different ones."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class GraphController:
         self._seen: set[str] = set()
 
     def act_on_refused(self, graph: Object) -> None:
-        """Faults of refusals: what the webhook has just refused is carried out, now or later."""
+        """For faults: carry out, now or later, what the webhook has just refused."""
         with self._lock:
             self._refused[key_of(graph)] = graph
         self._wake_after(key_of(graph), 0.0)
@@ -102,14 +102,14 @@ class GraphController:
                 graph = {**graph, "spec": refused["spec"]}
         problems = graph_problems(graph, self._single_node)
         if problems:
-            # The stored spec got past the webhook; what runs is left as it is until it is repaired.
+            # The stored spec got past the webhook; the workloads stay as they are until it is repaired.
             message = "; ".join(problem.render("v1beta1") for problem in problems)
             self._write_status(graph, [], Verdict(False, "ValidationFailed", message), failed=True)
             return
         bodies = [self._body(graph, component) for component in graph["spec"]["components"]]
         outcomes = [self._apply(graph, body) for body in bodies]
-        leftover = self._remove_unwanted(graph, {meta(body)["name"] for body in bodies})
-        verdict = self._judge(outcomes, leftover)
+        surplus = self._remove_surplus(graph, {meta(body)["name"] for body in bodies})
+        verdict = self._judge(outcomes, surplus)
         failed = any(outcome.failed for outcome in outcomes)
         self._write_status(graph, outcomes, verdict, failed=failed)
 
@@ -182,27 +182,27 @@ class GraphController:
         self._wake_after(key_of(graph), _DOOR_DELAY_SECONDS)
         return True
 
-    def _remove_unwanted(self, graph: Object, wanted: set[str]) -> list[str]:
-        """Delete components the graph no longer names, found by owner; returns who is left."""
+    def _remove_surplus(self, graph: Object, wanted: set[str]) -> list[str]:
+        """Delete components that the graph no longer names; returns those that still exist."""
         if self._faults.on(Fault.SERVICE_REMOVED_DCD_KEPT):
             return []
-        leftover = []
+        surplus = []
         for component in self._cluster.store(COMPONENT).owned_by(uid_of(graph)):
             name = meta(component)["name"]
             if name not in wanted:
-                leftover.append(name)
+                surplus.append(name)
                 self._cluster.delete(COMPONENT, component)
-        return leftover
+        return surplus
 
-    def _judge(self, outcomes: list[Outcome], leftover: list[str]) -> Verdict:
+    def _judge(self, outcomes: list[Outcome], surplus: list[str]) -> Verdict:
         bad = [outcome for outcome in outcomes if not outcome.verdict.ok]
         if bad:
             first = next((outcome for outcome in bad if outcome.failed), bad[0])
             message = "; ".join(f"{outcome.name}: {outcome.verdict.message}" for outcome in bad)
             reason = first.verdict.reason if first.failed else NOT_READY
             return Verdict(False, reason, message)
-        if leftover:
-            return Verdict(False, NOT_READY, f"being removed: {', '.join(sorted(leftover))}")
+        if surplus:
+            return Verdict(False, NOT_READY, f"being removed: {', '.join(sorted(surplus))}")
         return Verdict(True, "all_resources_are_ready", "all components are ready")
 
     def _write_status(
@@ -230,7 +230,7 @@ class GraphController:
 
 
 def component_spec(graph_spec: Object, component: Object) -> Object:
-    """A component's own spec: its entry in the graph with what the graph says for all of them."""
+    """The spec of a component object: its entry in the graph, and the graph's common settings."""
     spec = copy.deepcopy(component)
     if framework := graph_spec.get("backendFramework"):
         spec["backendFramework"] = framework

@@ -46,7 +46,7 @@ class Store:
     def observe(self, obj: Object) -> tuple[Object | None, Object]:
         """Take an object from the watch; returns the known object before and after.
 
-        What was remembered from a write of one's own may be ahead of the watch and then stays.
+        An object remembered from an own write may be ahead of the watch; then it stays.
         """
         with self._lock:
             self._seen = max(self._seen, _version(obj))
@@ -56,10 +56,10 @@ class Store:
             return self._put(key_of(obj), obj), obj
 
     def remember(self, obj: Object) -> None:
-        """Take the API's answer to a write of one's own, ahead of the watch.
+        """Take the API's answer to an own write, ahead of the watch.
 
-        Versions of one kind grow with each write, so that an answer not newer than what the
-        watch has told already is old news: the object may be gone by now.
+        Versions of one kind grow with each write. An answer that is no newer than the last event of
+        the watch is ignored: the object may be gone by now.
         """
         with self._lock:
             if _version(obj) <= self._seen:

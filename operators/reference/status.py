@@ -1,4 +1,4 @@
-"""What may be claimed: pure functions from observed objects to a status."""
+"""Pure functions from observed objects to a status."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Verdict:
 def judge_workload(kind: Kind, workload: Object, spec: Object, pods: int) -> Verdict:
     """Whether a workload runs exactly what the component's spec wants.
 
-    ``pods``: living pods below the workload. Counts of the workload's own status are believed
-    only once it has observed its newest generation.
+    ``pods``: pods below the workload. The counts in its own status are believed only once it has
+    observed its newest generation.
     """
     name = f"{kind.kind} {meta(workload)['name']}"
     status: Object = workload.get("status") or {}
@@ -59,7 +59,7 @@ def judge_workload(kind: Kind, workload: Object, spec: Object, pods: int) -> Ver
 
 
 def judge_stale(kind: Kind, workload: Object, spec: Object) -> Verdict:
-    """What the fault ``stale-ready`` believes: any ready pods will do."""
+    """Fault ``stale-ready``: pods of any template count."""
     ready = int((workload.get("status") or {}).get("readyReplicas") or 0)
     if ready >= replicas_of(spec):
         return Verdict(True, _right_reason(kind), f"{ready} replicas are ready")
@@ -98,7 +98,7 @@ def condition(obj: Object, type_: str, verdict: Verdict) -> Object:
 
 
 def judge_component_object(component: Object | None) -> Verdict:
-    """What a component's own status says, if it speaks of its newest spec."""
+    """What the status of a component says, if it has observed its newest spec."""
     if component is None:
         return Verdict(False, "some_resources_are_not_ready", "its component is not there yet")
     if is_terminating(component):
@@ -115,7 +115,7 @@ def judge_component_object(component: Object | None) -> Verdict:
 
 
 def restamp(ready: Object) -> float:
-    """Fault ``lasttransition-moves``: a new time for nothing; returns the seconds to the next."""
+    """Fault ``lasttransition-moves``: a new time without a change; returns seconds to the next."""
     ready["lastTransitionTime"] = _now()
     return 1.0
 

@@ -1,4 +1,4 @@
-"""What the operator cannot or will not build, told by field before anything is stored."""
+"""Validation of graphs and components: what the operator cannot or will not build, by field."""
 
 from __future__ import annotations
 

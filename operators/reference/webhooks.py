@@ -40,7 +40,7 @@ VALIDATE_PATHS = tuple(f"/validate/{kind.api_version}/{kind.plural}" for kind in
 _ACTS_ON_REFUSED = (Fault.REFUSAL_AFTER_MOVE, Fault.REFUSED_CHANGE_DONE_LATER)
 
 Refused: TypeAlias = Callable[[Object], None]
-"""Told of each graph whose topology change was refused."""
+"""Called with each graph whose topology change was refused."""
 
 
 class Admission:
@@ -71,8 +71,8 @@ class Admission:
     def _messages(self, request: Object) -> list[str]:
         new: Object = request.get("object") or {}
         old: Object = request.get("oldObject") or {}
-        # A write that leaves the spec alone is the finalizer's or an annotation's: rules that came
-        # after the object must not keep it from being cleaned up.
+        # A write that leaves the spec alone changes finalizers or annotations. Rules that are newer
+        # than the object must not keep it from being cleaned up.
         if is_terminating(new) or (old and old.get("spec") == new.get("spec")):
             return []
         new = {**new, "metadata": {**meta(new), "namespace": request.get("namespace", "")}}
@@ -176,7 +176,7 @@ class WebhookServer(ThreadingHTTPServer):
         return secure, address
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A peer that goes away, or does not speak TLS, is no event of this operator."""
+        """A client that goes away, or does not speak TLS, is no error of this operator."""
         log.debug("connection %s from %s ended", request, client_address, exc_info=True)
 
     def answer(self, path: str, review: Object) -> tuple[int, Object]:
