@@ -1,4 +1,4 @@
-"""Documents name what is there: pages, headings, files, cases, mutants and faults."""
+"""Documents name what is there: pages, headings, files, cases, tests, layers and faults."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from conformance.operator import faults
 from tests.gate.support import ROOT
 
 DOCS = ROOT / "docs"
@@ -93,15 +92,13 @@ def test_faults_that_anything_names_by_id_are_in_the_catalogue() -> None:
     assert unknown == set()
 
 
-def test_the_catalogue_names_cases_and_mutants_that_there_are() -> None:
+def test_the_catalogue_names_cases_that_there_are() -> None:
     cases = {
         f"{path.name}::{name}"
         for path in (ROOT / "cases").glob("test_*.py")
         for name in re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.M)
     }
     assert set(re.findall(r"`(test_\w+\.py::\w+)`", CATALOGUE)) - cases == set()
-    mutants = {name for table in faults.of_reference().values() for name in table}
-    assert set(re.findall(r"`([a-z]+(?:-[a-z]+)+)`", CATALOGUE)) - mutants == set()
 
 
 @pytest.mark.parametrize("page", OWN_PAGES, ids=lambda path: str(path.relative_to(ROOT)))

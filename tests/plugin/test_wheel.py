@@ -15,7 +15,7 @@ from tests.plugin.support import ROOT
 pytestmark = pytest.mark.xdist_group("wheel")
 
 SHIPPED = "conformance/shipped"
-KINDS = {".py", ".yaml", ".j2", ".mod", ".sum"}
+KINDS = {".py", ".yaml", ".j2", ".mod", ".sum", ".toml"}
 IMAGE = {f"{SHIPPED}/operators/reference/{name}" for name in ("Dockerfile", "requirements.txt")}
 """What the reference operator's image is built from."""
 
