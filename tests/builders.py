@@ -8,14 +8,15 @@
     h.checkpoint(after)                                          # the checkpoint of that step
     history = h.history()
 
-Every change is recorded as an event and as a line of the audit log, by the layer that makes such
+Every change is recorded as an event and as a line of the audit log, by the actor that makes such
 objects; `by=` names another. Times are seconds and start at 1000.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+import datetime
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from conformance.history.history import History
@@ -36,7 +37,7 @@ from conformance.history.records import (
     Write,
 )
 from conformance.model.bounds import Bounds
-from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, Graph
+from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, ApiVersion, Graph
 from conformance.model.profile import Profile
 from conformance.model.state import Obj
 from conformance.model.transition import ChangeKind, Transition
@@ -92,31 +93,38 @@ def usual_writer(raw: Raw) -> str:
 
 class HistoryBuilder:
     """Collects the records of one case. Methods that change something advance the revision by one
-    a write, and the clock by `tick` seconds a write."""
+    a write, and the clock by `tick` seconds a write. `basics` puts there what Kubernetes puts into each
+    namespace, `stamped` gives created objects a creationTimestamp, `version` is that of the graphs'
+    objects; further fields are the header's."""
 
     def __init__(
         self, profile: Profile | None = None, *, case: str = "add/worker",
-        bounds: Bounds | None = None,
-        race: bool = False, audited: bool = True, namespace: str = NAMESPACE, tick: float = 0.001,
+        bounds: Bounds | None = None, namespace: str = NAMESPACE, start: float = 1000.0,
+        tick: float = 0.001, basics: bool = True, stamped: bool = False,
+        version: ApiVersion = ApiVersion.V1BETA1, **header: Any,
     ) -> None:  # fmt: skip
         self.profile = profile or a_profile()
         self.bounds = bounds or Bounds()
         self.namespace = namespace
-        self.now = 1000.0
+        self.now = start
         self.revision = 100
+        self.version = version
+        self.stamped = stamped
         self.tick = tick
         self.objects: dict[str, Raw] = {}
+        fields: dict[str, Any] = {
+            "feature": case.partition("/")[0], "title": "a case", "operator": "reference",
+            "users": dict(_USERS), "started_at": start,
+        }  # fmt: skip
         self.records: list[Record] = [
             Header(
-                case=case, feature=case.partition("/")[0], title="a case", operator="reference",
-                namespace=namespace, profile=self.profile.model_dump(mode="json"),
-                bounds=self.bounds.to_json(), race=race, audited=audited, users=dict(_USERS),
-                started_at=self.now,
+                case=case, namespace=namespace, profile=self.profile.model_dump(mode="json"),
+                bounds=self.bounds.to_json(), **(fields | header),
             )
         ]  # fmt: skip
         self._pending: list[Step] = []
         self._checkpoints = 0
-        for raw in namespace_basics():
+        for raw in namespace_basics() if basics else ():
             self._put(EventType.LISTED, raw)
 
     # Time -------------------------------------------------------------------------------------
@@ -124,6 +132,12 @@ class HistoryBuilder:
     def wait(self, seconds: float) -> HistoryBuilder:
         """Let time pass in which nothing happens."""
         self.now += seconds
+        return self
+
+    def until(self, at: float) -> HistoryBuilder:
+        """Let time pass until then; time does not go back."""
+        assert at >= self.now, f"it is {self.now} already, later than {at}"
+        self.now = at
         return self
 
     # What happens in the API ---------------------------------------------------------------------
@@ -139,6 +153,11 @@ class HistoryBuilder:
         for raw in raws:
             self._put(EventType.MODIFIED, raw)
             self._audit("update", raw, by=by, subresource="status" if status else "")
+
+    def edit(self, kind: str, name: str, *, by: str = "", **fields: Any) -> None:
+        """The present object of that kind and name has these fields merged into it."""
+        raw = _merged(self.live(kind, name), fields)
+        self.update(raw, by=by, status=set(fields) == {"status"})
 
     def delete(self, *raws: Raw, by: str = "") -> None:
         """Objects vanish."""
@@ -201,11 +220,12 @@ class HistoryBuilder:
     def step(
         self, transition: Transition, before: Graph | None, *, code: int = 200, judged: bool = True,
         expect: Expect = Expect.PROMISE, answer: Raw | None = None, moved: bool | None = None,
-        component: str = "", race: bool = False, door: str = "merge-patch-v1beta1", **fields: Any,
+        component: str = "", door: str = "merge-patch-v1beta1", **fields: Any,
     ) -> Step:  # fmt: skip
         """The suite sends a change, and the API answers. `component` sends it to that component of
         the graph instead. `moved` says whether the answer shows a new generation (by default: if it
-        was accepted and the transition moves it). The graph's object changes accordingly."""
+        was accepted and the transition moves it). The graph's object changes accordingly. Further
+        fields are those of the Step."""
         deploying = ChangeKind.DEPLOY in transition.kinds
         deleting = ChangeKind.DELETE in transition.kinds
         operator = ChangeKind.OPERATOR in transition.kinds or code == 0
@@ -223,31 +243,38 @@ class HistoryBuilder:
         self.wait(0.01)
         if accepted and after is not None and not component:
             if old is None:
-                self.create(dgd(after, ready=None, observed=None) | {"status": {}}, by=SUITE)
+                new = dgd(
+                    after, ready=None, observed=None, version=self.version, namespace=self.namespace
+                )
+                self.create(new | {"status": {}}, by=SUITE)
             elif moved:
-                new = dgd(after, generation=generation + 1, uid=old["metadata"]["uid"])
+                kept = ("uid", "namespace", "creationTimestamp")
+                same = {key: value for key, value in old["metadata"].items() if key in kept}
+                new = dgd(after, generation=generation + 1, version=self.version, **same)
                 self.update({**new, "status": old.get("status", {})}, by=SUITE)
         names = {r.name for r in self.records if isinstance(r, Step)}
         name, number = transition.name, 2
         while name in names:
             name, number = f"{transition.name} #{number}", number + 1
+        values: dict[str, Any] = {
+            "target": target, "target_kind": COMPONENT_KIND if component else GRAPH_KIND,
+            "request": {} if operator else {"verb": "PATCH"}, "answer": answer or {},
+            "services": transition.services, "component": bool(component),
+        }  # fmt: skip
         step = Step(
-            name=name, kinds=transition.kinds, target=target,
-            target_kind=COMPONENT_KIND if component else GRAPH_KIND, namespace=self.namespace,
-            judged=judged, expect=expect, door=door, request={} if operator else {"verb": "PATCH"},
-            sent_at=sent, answered_at=self.now, code=code, answer=answer or {}, before=before,
-            after=after, services=transition.services, component=bool(component),
-            moves_generation=transition.moves_generation,
+            name=name, kinds=transition.kinds, namespace=self.namespace,
+            judged=judged, expect=expect, door=door, sent_at=sent, answered_at=self.now, code=code,
+            before=before, after=after, moves_generation=transition.moves_generation,
             generation_before=0 if deploying else generation,
             generation_after=generation + 1 if moved else generation,
-            revision_before=self.revision, revision_after=self.revision, race=race, **fields,
+            revision_before=self.revision, revision_after=self.revision, **(values | fields),
         )  # fmt: skip
         self.records.append(step)
         self._pending.append(step)
         return step
 
     def checkpoint(
-        self, *graphs: Graph, components: tuple[Graph, ...] = (),
+        self, *graphs: Graph, name: str = "", components: tuple[Graph, ...] = (),
         end: CheckpointEnd = CheckpointEnd.HELD,
         judged: bool = True, hold: float | None = None, blocked: bool = False,
         verified: Iterable[str] = VERIFIED, disagreed: dict[str, str] | None = None,
@@ -265,7 +292,7 @@ class HistoryBuilder:
             self.now = max(self.now, since + deadline)
         self._checkpoints += 1
         checkpoint = Checkpoint(
-            name=f"checkpoint {self._checkpoints}", at=self.now, since=since, end=end,
+            name=name or f"checkpoint {self._checkpoints}", at=self.now, since=since, end=end,
             revision=self.revision, graphs=graphs, components=components, judged=judged,
             reached_at=reached, hold=self.bounds.hold if hold is None else hold, deadline=deadline,
             blocked=blocked, verified=dict.fromkeys(verified, self.revision),
@@ -314,6 +341,9 @@ class HistoryBuilder:
         self._step_on()
         stored = copy.deepcopy(raw)
         stored["metadata"]["resourceVersion"] = str(self.revision)
+        if self.stamped and type_ is EventType.ADDED:
+            created = datetime.datetime.fromtimestamp(self.now, datetime.UTC)
+            stored["metadata"]["creationTimestamp"] = created.strftime("%Y-%m-%dT%H:%M:%SZ")
         self.objects[stored["metadata"]["uid"]] = stored
         self.records.append(Event(type=type_, revision=self.revision, at=self.now, object=stored))
 
@@ -330,6 +360,12 @@ class HistoryBuilder:
                 namespace=obj.namespace, name=obj.name, code=code, reason=reason,
             )
         )  # fmt: skip
+
+
+def _merged(old: Any, new: Any) -> Any:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return {**old, **{key: _merged(old.get(key), value) for key, value in new.items()}}
+    return new
 
 
 def _content(raw: Raw) -> Raw:

@@ -1,37 +1,19 @@
-"""Hand-written histories for the renderers: an operator that keeps the Deployment, and others."""
+"""Histories for the renderers: an operator that keeps the Deployment, and others."""
 
 from __future__ import annotations
 
-import copy
-import datetime
-from collections.abc import Mapping
 from typing import Any
 
 from conformance.history.history import History
-from conformance.history.records import (
-    Checkpoint,
-    CheckpointEnd,
-    Event,
-    EventType,
-    Expect,
-    Foreign,
-    Gap,
-    Header,
-    OperatorEvent,
-    OperatorEventKind,
-    Record,
-    Step,
-    Tables,
-    Write,
-)
+from conformance.history.records import CheckpointEnd, OperatorEventKind, Step, Tables
 from conformance.judge.checks.base import CheckResult
 from conformance.judge.checks.judge import Judgement
-from conformance.model.bounds import Bounds
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, ApiVersion, Graph, Role, Service
 from conformance.model.manifest import manifest
 from conformance.model.profile import Profile
-from conformance.model.transition import ChangeKind
+from conformance.model.transition import ChangeKind, Transition
 from conformance.model.verdict import CheckerName, Finding, Outcome, Verdict
+from tests.builders import LWS_CONTROLLER, PLATFORM, HistoryBuilder, Raw, made
 
 T0 = 1_790_000_000.0
 NAMESPACE = "dgd-1a2b"
@@ -43,383 +25,175 @@ GRAPH = Graph(
     ),
 )
 MULTINODE = GRAPH.with_service(GRAPH.service("worker").replace(node_count=2))
-_PLURALS = {
-    "DynamoGraphDeployment": "dynamographdeployments",
-    "LeaderWorkerSet": "leaderworkersets",
-}
-_VERSIONS = {
-    GRAPH_KIND: "nvidia.com/v1alpha1",
-    COMPONENT_KIND: "nvidia.com/v1alpha1",
-    "Deployment": "apps/v1",
-    "StatefulSet": "apps/v1",
-    "LeaderWorkerSet": "leaderworkerset.x-k8s.io/v1",
-    "PodGroup": "scheduling.volcano.sh/v1beta1",
-}
-
-
-class Story:
-    """Writes a history as a cluster would: each write takes a revision and is in the audit log."""
-
-    def __init__(self, *, case: str = "add-worker[merge-patch-v1alpha1]") -> None:
-        profile = Profile.model_validate(
-            {"identity": {"name": "sample"}, "install": {"command": ["{python}"]}}
-        )
-        self.revision = 100
-        self.live: dict[str, dict[str, Any]] = {}
-        self.records: list[Record] = [
-            Header(
-                case=case,
-                feature="add",
-                title="Once nodeCount goes from absent to 2, the service is an LWS alone",
-                operator="sample",
-                namespace=NAMESPACE,
-                profile=profile.model_dump(mode="json"),
-                bounds=Bounds().to_json(),
-                users={"dgd-operator": "operator", "suite": "suite", "lws": "LWS controller"},
-                started_at=T0 - 5,
-            )
-        ]
-
-    def put(
-        self,
-        at: float,
-        kind: str,
-        name: str,
-        *,
-        owner: str = "",
-        by: str = "dgd-operator",
-        namespace: str = NAMESPACE,
-        **body: Any,
-    ) -> str:
-        """Create an object `at` seconds after T0; its uid."""
-        uid = f"uid-{kind.lower()}-{name}-{self.revision}"
-        labels = body.pop("labels", {})
-        owners = []
-        if owner:
-            parent = self.live[owner]
-            owners = [
-                {
-                    "kind": parent["kind"],
-                    "name": parent["metadata"]["name"],
-                    "uid": owner,
-                    "controller": True,
-                }
-            ]
-        stamp = datetime.datetime.fromtimestamp(T0 + at, datetime.UTC)
-        self.live[uid] = {
-            "apiVersion": _VERSIONS.get(kind, "v1"),
-            "kind": kind,
-            "metadata": {
-                "name": name,
-                "namespace": namespace,
-                "uid": uid,
-                "generation": 1,
-                "creationTimestamp": stamp.strftime("%Y-%m-%dT%H:%M:%SZ"),
-                **({"labels": labels} if labels else {}),
-                **({"ownerReferences": owners} if owners else {}),
-            },
-            **body,
-        }
-        self._write(at, uid, EventType.ADDED, by, "create")
-        return uid
-
-    def edit(
-        self, at: float, uid: str, *, by: str = "dgd-operator", **body: Mapping[str, Any]
-    ) -> None:
-        """Merge `body` into the object."""
-        self.live[uid] = _merged(self.live[uid], body)
-        part = "status" if set(body) == {"status"} else ""
-        self._write(at, uid, EventType.MODIFIED, by, "update", part)
-
-    def drop(self, at: float, uid: str, *, by: str = "dgd-operator") -> None:
-        """Delete the object."""
-        self._write(at, uid, EventType.DELETED, by, "delete")
-        del self.live[uid]
-
-    def _write(
-        self, at: float, uid: str, type_: EventType, by: str, verb: str, part: str = ""
-    ) -> None:
-        self.revision += 1
-        obj = copy.deepcopy(self.live[uid])
-        obj["metadata"]["resourceVersion"] = str(self.revision)
-        self.live[uid]["metadata"]["resourceVersion"] = str(self.revision)
-        self.records.append(Event(type=type_, revision=self.revision, at=T0 + at, object=obj))
-        kind = obj["kind"]
-        self.records.append(
-            Write(
-                at=T0 + at,
-                received_at=T0 + at - 0.01,
-                verb=verb,
-                user=by,
-                agent=by,
-                group=obj["apiVersion"].partition("/")[0] if "/" in obj["apiVersion"] else "",
-                resource=_PLURALS.get(kind, kind.lower() + "s"),
-                subresource=part,
-                namespace=obj["metadata"]["namespace"],
-                name=obj["metadata"]["name"],
-                code=200,
-            )
-        )
-
-    def step(self, at: float, name: str, **fields: Any) -> Step:
-        """The suite did something and the API answered `at`."""
-        values: dict[str, Any] = {
-            "kinds": (ChangeKind.ADD_MULTINODE,),
-            "target": "vllm-agg",
-            "target_kind": GRAPH_KIND,
-            "namespace": NAMESPACE,
-            "judged": True,
-            "expect": Expect.PROMISE,
-            "door": "merge-patch-v1alpha1",
-            "request": {
-                "verb": "PATCH",
-                "contentType": "application/merge-patch+json",
-                "body": {"spec": {"services": {"worker": {"multinode": {"nodeCount": 2}}}}},
-            },
-            "sent_at": T0 + at - 0.02,
-            "answered_at": T0 + at,
-            "code": 200,
-            "before": GRAPH,
-            "after": MULTINODE,
-            "services": ("worker",),
-            "generation_before": 1,
-            "generation_after": 2,
-        }
-        step = Step(name=name, **(values | fields))
-        self.records.append(step)
-        return step
-
-    def checkpoint(
-        self, at: float, name: str, *, since: float, steps: tuple[str, ...], **fields: Any
-    ) -> Checkpoint:
-        """The driver stopped looking."""
-        values: dict[str, Any] = {
-            "end": CheckpointEnd.HELD,
-            "graphs": (MULTINODE,),
-            "reached_at": T0 + at - 5,
-            "hold": 5.0,
-            "deadline": 30.0,
-        }
-        checkpoint = Checkpoint(
-            name=name,
-            at=T0 + at,
-            since=T0 + since,
-            revision=self.revision,
-            steps=steps,
-            **(values | fields),
-        )
-        self.records.append(checkpoint)
-        return checkpoint
-
-    def log(self, at: float, text: str, kind: OperatorEventKind = OperatorEventKind.LOG) -> None:
-        """A line of the operator's log, or an event of its process."""
-        self.records.append(OperatorEvent(kind=kind, at=T0 + at, text=text))
-
-    def gap(self, at: float, reason: str, kind: str = "") -> None:
-        """The recorder missed something."""
-        self.records.append(Gap(at=T0 + at, reason=reason, kind=kind))
-
-    def table(self, at: float, checkpoint: str, text: dict[str, str]) -> None:
-        """The API server's tables."""
-        self.records.append(Tables(checkpoint=checkpoint, at=T0 + at, text=text))
-
-    def foreign(self, at: float, uid: str) -> None:
-        """Mark an object as somebody else's."""
-        obj = self.live[uid]
-        meta = obj["metadata"]
-        self.records.append(
-            Foreign(
-                uid=uid,
-                kind=obj["kind"],
-                namespace=meta["namespace"],
-                name=meta["name"],
-                at=T0 + at,
-            )
-        )
-
-    def history(self) -> History:
-        """What was written so far."""
-        return History(self.records)
-
-
-def _merged(old: Any, new: Any) -> Any:
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        return {**old, **{key: _merged(old.get(key), value) for key, value in new.items()}}
-    return new
-
-
+PROFILE = Profile.model_validate(
+    {"identity": {"name": "sample"}, "install": {"command": ["{python}"]}}
+)
 READY = {"conditions": [{"type": "Ready", "status": "True", "reason": "all_resources_are_ready"}]}
 PENDING = {
     "conditions": [{"type": "Ready", "status": "False", "reason": "some_resources_are_not_ready"}]
 }
+RUNNING = {**READY, "phase": "Running", "containerStatuses": [{"ready": True}]}
 
 
-def _deployed(story: Story) -> dict[str, str]:
-    """The graph on single nodes, settled at T0-1; uids by short name."""
+def story(*, case: str = "add-worker[merge-patch-v1alpha1]") -> HistoryBuilder:
+    """A history that has just begun, 5 s before T0. Its clock moves only when it is told to."""
+    return HistoryBuilder(
+        PROFILE,
+        case=case,
+        feature="add",
+        title="Once nodeCount goes from absent to 2, the service is an LWS alone",
+        operator="sample",
+        namespace=NAMESPACE,
+        start=T0 - 5,
+        tick=0.0,
+        basics=False,
+        stamped=True,
+        version=ApiVersion.V1ALPHA1,
+    )
+
+
+def put(h: HistoryBuilder, at: float, kind: str, name: str, **fields: Any) -> Raw:
+    """Create an object `at` seconds after T0."""
+    h.until(T0 + at)
+    by = fields.pop("by", "")
+    raw = made(kind, name, namespace=NAMESPACE, **fields)
+    if kind == COMPONENT_KIND:
+        raw["apiVersion"] = "nvidia.com/v1alpha1"
+    h.create(raw, by=by)
+    return raw
+
+
+def edit(h: HistoryBuilder, at: float, raw: Raw, *, by: str = "", **fields: Any) -> None:
+    """Merge fields into the object `at` seconds after T0."""
+    h.until(T0 + at)
+    h.edit(raw["kind"], raw["metadata"]["name"], by=by, **fields)
+
+
+def drop(h: HistoryBuilder, at: float, raw: Raw, *, by: str = PLATFORM) -> None:
+    """Delete the object `at` seconds after T0."""
+    h.until(T0 + at)
+    h.delete(raw, by=by)
+
+
+def log(
+    h: HistoryBuilder, at: float, text: str, kind: OperatorEventKind = OperatorEventKind.LOG
+) -> None:
+    """A line of the operator's log, or an event of its process, `at` seconds after T0."""
+    h.until(T0 + at)
+    h.operator(kind, text)
+
+
+def step(
+    h: HistoryBuilder,
+    at: float,
+    name: str,
+    *,
+    kind: ChangeKind = ChangeKind.ADD_MULTINODE,
+    services: tuple[str, ...] = ("worker",),
+    **fields: Any,
+) -> Step:
+    """The suite changes the graph, by default to MULTINODE, answered `at` seconds after T0."""
+    transition = Transition(
+        name=name, kinds=(kind,), apply=lambda _: MULTINODE, services=services,
+        moves_generation=kind is not ChangeKind.ANNOTATION,
+    )  # fmt: skip
+    body = {"spec": {"services": {"worker": {"multinode": {"nodeCount": 2}}}}}
+    values: dict[str, Any] = {
+        "door": "merge-patch-v1alpha1",
+        "request": {
+            "verb": "PATCH", "contentType": "application/merge-patch+json", "body": body,
+        },
+    }  # fmt: skip
+    h.until(T0 + at - 0.01)
+    return h.step(transition, GRAPH, **(values | fields))
+
+
+def _deployed(h: HistoryBuilder) -> dict[str, Raw]:
+    """The graph on single nodes, settled at T0-1; its objects by short name."""
     body = manifest(GRAPH, version=ApiVersion.V1ALPHA1, namespace=NAMESPACE)
-    story.step(
-        -4.0,
-        "deploy",
-        kinds=(ChangeKind.DEPLOY,),
+    h.until(T0 - 4.01)
+    h.step(
+        Transition(name="deploy", kinds=(ChangeKind.DEPLOY,), apply=lambda _: GRAPH),
+        None,
         judged=False,
         door="create-v1alpha1",
         request={"verb": "POST", "contentType": "application/json", "body": body},
-        before=None,
-        after=GRAPH,
-        services=(),
         code=201,
-        generation_before=0,
-        generation_after=1,
     )
-    ids = {"graph": story.put(-4.0, GRAPH_KIND, "vllm-agg", by="suite", spec=body["spec"])}
-    for at, service in ((-3.9, "Frontend"), (-3.8, "worker")):
+    graph = h.live(GRAPH_KIND, GRAPH.name)
+    objects = {"graph": graph}
+    for at, service in ((-3.9, "Frontend"), (-3.5, "worker")):
         name = f"vllm-agg-{service.lower()}"
         labels = {"nvidia.com/dynamo-component": service}
-        dcd = story.put(
-            at,
-            COMPONENT_KIND,
-            name,
-            owner=ids["graph"],
-            labels=labels,
+        selector = {"nvidia.com/selector": name}
+        component = put(
+            h, at, COMPONENT_KIND, name, owner=graph, labels=labels,
             spec={"serviceName": service},
+        )  # fmt: skip
+        deployment = put(
+            h, at + 0.05, "Deployment", name, owner=component, labels=labels,
+            spec={"replicas": 1, "selector": {"matchLabels": selector}},
+        )  # fmt: skip
+        put(h, at + 0.06, "Service", name, owner=component, spec={"selector": selector})
+        pod = put(
+            h, at + 0.1, "Pod", f"{name}-7d9f-x1", owner=deployment,
+            spec={"containers": [{"name": "main"}]}, status={"phase": "Pending"},
+        )  # fmt: skip
+        edit(h, at + 0.2, pod, status=RUNNING)
+        ready = dict.fromkeys(
+            ("replicas", "readyReplicas", "updatedReplicas", "availableReplicas"), 1
         )
-        ids[f"dcd-{service}"] = dcd
-        ids[f"deployment-{service}"] = story.put(
-            at + 0.05,
-            "Deployment",
-            name,
-            owner=dcd,
-            labels=labels,
-            spec={"replicas": 1, "selector": {"matchLabels": {"nvidia.com/selector": name}}},
-        )
-        ids[f"service-{service}"] = story.put(
-            at + 0.06, "Service", name, owner=dcd, spec={"selector": {"nvidia.com/selector": name}}
-        )
-        ids[f"pod-{service}"] = story.put(
-            at + 0.2,
-            "Pod",
-            f"{name}-7d9f-x1",
-            owner=ids[f"deployment-{service}"],
-            by="system:kube-controller-manager",
-            spec={"containers": [{"name": "main"}]},
-            status={"phase": "Pending"},
-        )
-        story.edit(
-            at + 0.9,
-            ids[f"pod-{service}"],
-            by="system:node:n1",
-            status={**READY, "phase": "Running", "containerStatuses": [{"ready": True}]},
-        )
-        story.edit(
-            at + 1.0,
-            ids[f"deployment-{service}"],
-            by="system:kube-controller-manager",
-            status={
-                "replicas": 1,
-                "readyReplicas": 1,
-                "updatedReplicas": 1,
-                "availableReplicas": 1,
-            },
-        )
-    story.edit(-2.0, ids["graph"], status={**READY, "state": "successful"})
-    story.checkpoint(
-        -1.0,
-        "deploy",
-        since=-4.0,
-        steps=("deploy",),
-        judged=False,
-        graphs=(GRAPH,),
-        reached_at=T0 - 2.5,
-        hold=1.5,
-    )
-    return ids
+        edit(h, at + 0.3, deployment, by=PLATFORM, status=ready)
+        objects |= {
+            f"dcd-{service}": component, f"deployment-{service}": deployment, f"pod-{service}": pod,
+        }  # fmt: skip
+    edit(h, -2.5, graph, status={**READY, "state": "successful"})
+    h.checkpoint(GRAPH, name="deploy", judged=False, hold=1.5)
+    return objects
 
 
-def _lws(story: Story, ids: dict[str, str], at: float) -> None:
-    dcd = ids["dcd-worker"]
+def _lws(h: HistoryBuilder, component: Raw, at: float) -> None:
     name = "vllm-agg-worker-0"
-    ids["podgroup"] = story.put(at, "PodGroup", name, owner=dcd, spec={"minMember": 2})
-    ids["lws"] = story.put(
-        at + 0.05,
-        "LeaderWorkerSet",
-        name,
-        owner=dcd,
+    pending: dict[str, Any] = {
+        "spec": {"containers": [{"name": "main"}]}, "status": {"phase": "Pending"},
+    }  # fmt: skip
+    put(h, at, "PodGroup", name, owner=component, spec={"minMember": 2})
+    lws = put(
+        h, at + 0.05, "LeaderWorkerSet", name, owner=component,
         spec={"replicas": 1, "leaderWorkerTemplate": {"size": 2}},
-    )
-    leader = story.put(
-        at + 0.15, "StatefulSet", name, owner=ids["lws"], by="lws", spec={"replicas": 1}
-    )
-    pod = story.put(
-        at + 0.2,
-        "Pod",
-        name,
-        owner=leader,
-        by="system:kube-controller-manager",
-        spec={"containers": [{"name": "main"}]},
-        status={"phase": "Pending"},
-    )
-    workers = story.put(
-        at + 0.3, "StatefulSet", f"{name}-0", owner=pod, by="lws", spec={"replicas": 1}
-    )
-    pod2 = story.put(
-        at + 0.35,
-        "Pod",
-        f"{name}-0-1",
-        owner=workers,
-        by="system:kube-controller-manager",
-        spec={"containers": [{"name": "main"}]},
-        status={"phase": "Pending"},
-    )
-    for delay, uid in ((0.8, pod), (1.1, pod2)):
-        story.edit(
-            at + delay,
-            uid,
-            by="system:node:n1",
-            status={**READY, "phase": "Running", "containerStatuses": [{"ready": True}]},
-        )
-    story.edit(
-        at + 1.2,
-        ids["lws"],
-        by="lws",
-        status={"replicas": 1, "readyReplicas": 1, "updatedReplicas": 1},
-    )
+    )  # fmt: skip
+    log(h, at + 0.07, 'INFO created LeaderWorkerSet name="vllm-agg-worker-0"')
+    leaders = put(h, at + 0.15, "StatefulSet", name, owner=lws, spec={"replicas": 1})
+    leader = put(h, at + 0.2, "Pod", name, owner=leaders, **pending)
+    workers = put(h, at + 0.3, "StatefulSet", f"{name}-0", owner=leader, spec={"replicas": 1})
+    worker = put(h, at + 0.35, "Pod", f"{name}-0-1", owner=workers, **pending)
+    edit(h, at + 0.8, leader, status=RUNNING)
+    edit(h, at + 1.1, worker, status=RUNNING)
+    status = dict.fromkeys(("replicas", "readyReplicas", "updatedReplicas"), 1)
+    edit(h, at + 1.2, lws, by=LWS_CONTROLLER, status=status)
 
 
 def leftover() -> tuple[History, Judgement]:
     """The operator makes the LWS, says Ready, and keeps the Deployment until the deadline."""
-    story = Story()
-    ids = _deployed(story)
-    story.step(0.0, "add-multinode-2")
-    spec = {"services": {"worker": {"multinode": {"nodeCount": 2}}}}
-    story.edit(0.0, ids["graph"], by="suite", spec=spec, metadata={"generation": 2})
-    story.edit(0.05, ids["graph"], status={**PENDING, "state": "pending"})
-    story.edit(
-        0.1, ids["dcd-worker"], spec={"multinode": {"nodeCount": 2}}, metadata={"generation": 2}
-    )
-    story.log(0.12, 'INFO reconciling component="vllm-agg-worker"')
-    _lws(story, ids, 0.2)
-    story.log(0.27, 'INFO created LeaderWorkerSet name="vllm-agg-worker-0"')
-    story.edit(1.6, ids["graph"], status={**READY, "state": "successful"})
-    story.table(
-        31.0,
-        "add-multinode-2",
-        {
-            "Deployment": "NAME                READY   UP-TO-DATE   AVAILABLE   AGE\n"
-            "vllm-agg-frontend   1/1     1            1           34s\n"
-            "vllm-agg-worker     1/1     1            1           34s\n",
-            "LeaderWorkerSet": "NAME                READY   DESIRED   UP-TO-DATE   AGE\n"
-            "vllm-agg-worker-0   1       1         1            30s\n",
-        },
-    )
-    story.checkpoint(
-        30.5,
-        "add-multinode-2",
-        since=0.0,
-        steps=("add-multinode-2",),
-        end=CheckpointEnd.DEADLINE,
-        reached_at=None,
-        hold=0.0,
-    )
+    h = story()
+    objects = _deployed(h)
+    component, graph = objects["dcd-worker"], objects["graph"]
+    step(h, 0.0, "add-multinode-2")
+    edit(h, 0.05, graph, status={**PENDING, "state": "pending"})
+    edit(h, 0.1, component, spec={"multinode": {"nodeCount": 2}}, metadata={"generation": 2})
+    log(h, 0.12, 'INFO reconciling component="vllm-agg-worker"')
+    _lws(h, component, 0.2)
+    edit(h, 1.6, graph, status={**READY, "state": "successful"})
+    h.until(T0 + 30.5)
+    h.checkpoint(MULTINODE, name="add-multinode-2", end=CheckpointEnd.DEADLINE, hold=0.0)
+    text = {
+        "Deployment": "NAME                READY   UP-TO-DATE   AVAILABLE   AGE\n"
+        "vllm-agg-frontend   1/1     1            1           34s\n"
+        "vllm-agg-worker     1/1     1            1           34s\n",
+        "LeaderWorkerSet": "NAME                READY   DESIRED   UP-TO-DATE   AGE\n"
+        "vllm-agg-worker-0   1       1         1            30s\n",
+    }
+    h.records.append(Tables(checkpoint="add-multinode-2", at=T0 + 31.0, text=text))
     finding = Finding(
         checker=CheckerName.COEXISTENCE,
         verdict=Verdict.VIOLATES,
@@ -456,47 +230,42 @@ def leftover() -> tuple[History, Judgement]:
         ),
         outcomes={"deploy": Outcome.RECONCILED, "add-multinode-2": Outcome.FAILED},
     )
-    return story.history(), judgement
+    return h.history(), judgement
 
 
 def good() -> tuple[History, Judgement]:
     """The Deployment goes, the LWS comes, and it holds."""
-    story = Story(case="add-worker[replace-v1alpha1]")
-    ids = _deployed(story)
-    story.step(0.0, "add-multinode-2")
-    spec = {"services": {"worker": {"multinode": {"nodeCount": 2}}}}
-    story.edit(0.0, ids["graph"], by="suite", spec=spec, metadata={"generation": 2})
-    _lws(story, ids, 0.2)
+    h = story(case="add-worker[replace-v1alpha1]")
+    objects = _deployed(h)
+    deployment = objects["deployment-worker"]
+    step(h, 0.0, "add-multinode-2")
     leaving = {"deletionTimestamp": "2026-09-21T14:13:20Z", "finalizers": ["foregroundDeletion"]}
-    story.edit(0.4, ids["deployment-worker"], metadata=leaving)
-    story.drop(0.9, ids["pod-worker"], by="system:kube-controller-manager")
-    story.drop(1.0, ids["deployment-worker"], by="system:kube-controller-manager")
-    story.checkpoint(6.6, "add-multinode-2", since=0.0, steps=("add-multinode-2",))
+    edit(h, 0.1, deployment, metadata=leaving)
+    drop(h, 0.2, objects["pod-worker"])
+    _lws(h, objects["dcd-worker"], 0.3)
+    h.until(T0 + 1.6)
+    drop(h, 1.6, deployment)
+    h.checkpoint(MULTINODE, name="add-multinode-2")
     judgement = Judgement(
         verdict=Verdict.CONFORMS,
         results=(CheckResult(checker=CheckerName.COEXISTENCE, looked_at=1),),
         outcomes={"add-multinode-2": Outcome.RECONCILED},
     )
-    return story.history(), judgement
+    return h.history(), judgement
 
 
 def storm() -> History:
     """An operator that writes one label again and again, a gap, and a crash."""
-    story = Story(case="idle")
-    ids = _deployed(story)
-    story.step(0.0, "annotation-only", kinds=(ChangeKind.ANNOTATION,), generation_after=1)
+    h = story(case="idle")
+    deployment = _deployed(h)["deployment-worker"]
+    step(h, 0.0, "annotation-only", kind=ChangeKind.ANNOTATION)
     for n in range(40):
-        story.edit(0.1 + n * 0.05, ids["deployment-worker"], metadata={"labels": {"tick": str(n)}})
-    story.gap(1.5, "410 Gone, listed again", "Pod")
-    story.log(1.9, "exit code 2", OperatorEventKind.EXITED)
-    story.log(1.9, "panic: runtime error", OperatorEventKind.PANIC)
-    story.checkpoint(
-        2.5,
-        "annotation-only",
-        since=0.0,
-        steps=("annotation-only",),
-        end=CheckpointEnd.INTERRUPTED,
-        reached_at=None,
-        hold=0.0,
-    )
-    return story.history()
+        edit(h, 0.1 + n * 0.05, deployment, metadata={"labels": {"tick": str(n)}})
+        if n == 28:
+            h.until(T0 + 1.5)
+            h.gap("Pod", "410 Gone, listed again")
+    log(h, 2.1, "exit code 2", OperatorEventKind.EXITED)
+    log(h, 2.1, "panic: runtime error", OperatorEventKind.PANIC)
+    h.until(T0 + 2.5)
+    h.checkpoint(MULTINODE, name="annotation-only", end=CheckpointEnd.INTERRUPTED, hold=0.0)
+    return h.history()

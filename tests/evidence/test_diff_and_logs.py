@@ -40,23 +40,23 @@ def test_only_the_services_concerned_are_compared() -> None:
 
 
 def test_a_step_without_services_compares_everything() -> None:
-    story = sample.Story()
-    uid = story.put(-1.0, "Deployment", "a", spec={"replicas": 1}, labels={"x": "y"})
-    story.step(0.0, "s", services=())
-    story.edit(0.5, uid, spec={"replicas": 2})
-    story.checkpoint(1.0, "s", since=0.0, steps=("s",))
-    text = diff.render(story.history(), scene_of(story.history()))
+    h = sample.story()
+    made = sample.put(h, -1.0, "Deployment", "a", spec={"replicas": 1}, labels={"x": "y"})
+    sample.step(h, 0.0, "s", services=())
+    sample.edit(h, 0.5, made, spec={"replicas": 2})
+    h.checkpoint(sample.MULTINODE)
+    text = diff.render(h.history(), scene_of(h.history()))
     assert "-  replicas: 1\n+  replicas: 2" in text
 
 
 def test_an_object_made_again_under_its_name_is_two_objects() -> None:
-    story = sample.Story()
-    uid = story.put(-1.0, "Service", "a", spec={"selector": {"x": "1"}})
-    story.step(0.0, "s", services=())
-    story.drop(0.1, uid)
-    story.put(0.2, "Service", "a", spec={"selector": {"x": "1"}})
-    story.checkpoint(1.0, "s", since=0.0, steps=("s",))
-    text = diff.render(story.history(), scene_of(story.history()))
+    h = sample.story()
+    made = sample.put(h, -1.0, "Service", "a", spec={"selector": {"x": "1"}})
+    sample.step(h, 0.0, "s", services=())
+    sample.drop(h, 0.1, made)
+    sample.put(h, 0.2, "Service", "a", uid="another", spec={"selector": {"x": "1"}})
+    h.checkpoint(sample.MULTINODE)
+    text = diff.render(h.history(), scene_of(h.history()))
     assert "--- before/Service/a\n+++ /dev/null" in text
     assert "--- /dev/null\n+++ after/Service/a" in text
 
@@ -76,13 +76,13 @@ def test_a_long_diff_says_how_much_is_left_out() -> None:
 
 
 def test_log_lines_of_the_window_carry_relative_times() -> None:
-    story = sample.Story()
-    story.log(-9.0, "long before")
-    story.step(0.0, "s")
+    h = sample.story()
+    sample.log(h, -5.0, "long before")
+    sample.step(h, 0.0, "s")
     for n in range(4):
-        story.log(0.1 * n, f"line {n}")
-    story.checkpoint(1.0, "s", since=0.0, steps=("s",))
-    history = story.history()
+        sample.log(h, 0.1 * n, f"line {n}")
+    h.checkpoint(sample.MULTINODE)
+    history = h.history()
     text = logs.render(history, scene_of(history))
     assert "long before" not in text
     assert text.splitlines()[-1] == "   +0.30 s  line 3"

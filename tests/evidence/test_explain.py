@@ -49,7 +49,7 @@ def test_a_conforming_case_says_how_it_ended() -> None:
 
 
 def test_a_judgement_of_nothing_proves_nothing() -> None:
-    history = sample.Story().history()
+    history = sample.story().history()
     nothing = Judgement(verdict=Verdict.UNKNOWN, results=(), outcomes={})
     assert "nothing is proven" in explain(history, nothing).sentence
 

@@ -12,9 +12,10 @@ import pytest
 import yaml
 
 from conformance.evidence.reproduce import script
-from conformance.model.graph import COMPONENT_KIND, ApiVersion
+from conformance.model.graph import ApiVersion
 from conformance.model.manifest import manifest
 from conformance.model.transition import ChangeKind
+from tests.builders import made
 from tests.evidence import sample
 
 _KUBECTL = """#!/usr/bin/env python3
@@ -39,10 +40,10 @@ def _run(text: str, folder: Path) -> list[tuple[list[str], Any]]:
 
 
 def _patched(content_type: str, body: Any, **fields: Any) -> str:
-    story = sample.Story()
+    h = sample.story()
     request = {"verb": "PATCH", "contentType": content_type, "body": body}
-    story.step(0.0, "change", request=request, **fields)
-    return script(story.history())
+    sample.step(h, 0.0, "change", request=request, **fields)
+    return script(h.history())
 
 
 def test_deploy_and_merge_patch_are_sent_as_they_were(tmp_path: Path) -> None:
@@ -94,10 +95,10 @@ def test_whole_objects_lose_what_only_the_old_cluster_knew(
         "spec": {"text": "first\nEOF\nlast $HOME"},
         "status": {"state": "successful"},
     }
-    story = sample.Story()
+    h = sample.story()
     request = {"verb": verb, "contentType": content_type, "body": body}
-    story.step(0.0, "change", request=request)
-    arguments, stdin = _run(script(story.history()), tmp_path)[1]
+    sample.step(h, 0.0, "change", request=request)
+    arguments, stdin = _run(script(h.history()), tmp_path)[1]
     assert arguments[2:-2] == words
     assert stdin["metadata"] == {"name": "a"}
     assert stdin["spec"] == body["spec"]
@@ -105,16 +106,10 @@ def test_whole_objects_lose_what_only_the_old_cluster_knew(
 
 
 def test_a_delete_keeps_its_propagation(tmp_path: Path) -> None:
-    story = sample.Story()
-    story.step(
-        0.0,
-        "delete",
-        kinds=(ChangeKind.DELETE,),
-        request={"verb": "DELETE"},
-        propagation="Foreground",
-        after=None,
-    )
-    arguments = _run(script(story.history()), tmp_path)[1][0]
+    h = sample.story()
+    request = {"verb": "DELETE"}
+    sample.step(h, 0.0, "delete", kind=ChangeKind.DELETE, request=request, propagation="Foreground")
+    arguments = _run(script(h.history()), tmp_path)[1][0]
     assert arguments[-2:] == ["--cascade=foreground", "--wait=false"]
 
 
@@ -122,56 +117,54 @@ def test_an_edit_of_a_component_goes_to_the_component(tmp_path: Path) -> None:
     text = _patched(
         "application/merge-patch+json",
         {"spec": {"multinode": None}},
-        target="vllm-agg-worker",
-        target_kind=COMPONENT_KIND,
-        component=True,
+        component="vllm-agg-worker",
     )
     arguments = _run(text, tmp_path)[1][0]
     assert arguments[3:5] == ["dynamocomponentdeployments.v1alpha1.nvidia.com", "vllm-agg-worker"]
 
 
 def test_foreign_objects_come_before_the_step_that_met_them(tmp_path: Path) -> None:
-    story = sample.Story()
-    uid = story.put(-1.0, "Service", "vllm-agg-worker", by="suite", spec={"ports": [{"port": 1}]})
-    story.foreign(-1.0, uid)
-    story.step(0.0, "add-multinode-2")
-    calls = _run(script(story.history()), tmp_path)
+    h = sample.story()
+    spec = {"ports": [{"port": 1}]}
+    h.foreign(made("Service", "vllm-agg-worker", namespace=sample.NAMESPACE, spec=spec))
+    sample.step(h, 0.0, "add-multinode-2")
+    calls = _run(script(h.history()), tmp_path)
     assert calls[1][1]["spec"] == {"ports": [{"port": 1}]}
     assert calls[2][0][2] == "patch"
 
 
 def test_what_was_done_to_the_operator_is_a_comment_only(tmp_path: Path) -> None:
-    story = sample.Story()
-    story.step(0.0, "kill-operator", kinds=(ChangeKind.OPERATOR,), code=0, request={})
-    text = script(story.history())
+    h = sample.story()
+    sample.step(h, 0.0, "kill-operator", kind=ChangeKind.OPERATOR, code=0, request={})
+    text = script(h.history())
     assert "# kill-operator\n# done to the operator itself, no request" in text
     assert [arguments[0] for arguments, _ in _run(text, tmp_path)] == ["create", "-n"]
 
 
 def test_pauses_of_the_case_are_kept_and_quick_steps_stay_quick() -> None:
-    story = sample.Story()
-    story.step(0.0, "first")
-    story.step(0.2, "quick")
-    story.step(4.0, "late")
-    lines = [
-        line for line in script(story.history()).splitlines() if not line.startswith("kubectl")
-    ]
+    h = sample.story()
+    sample.step(h, 0.0, "first")
+    sample.step(h, 0.2, "quick")
+    sample.step(h, 4.0, "late")
+    lines = [line for line in script(h.history()).splitlines() if not line.startswith("kubectl")]
     assert lines[2:] == ["# first", "# quick", "sleep 4", "# late"]
 
 
 def test_a_superseded_step_and_a_wait_send_nothing(tmp_path: Path) -> None:
-    story = sample.Story()
-    story.step(0.0, "again", code=0, request={}, answer={"superseded": "an earlier refusal stands"})
-    story.step(1.0, "idle", kinds=(ChangeKind.NO_OP,), code=0, request={}, target="")
-    text = script(story.history())
+    h = sample.story()
+    sample.step(
+        h, 0.0, "again", code=0, request={}, answer={"superseded": "an earlier refusal stands"}
+    )
+    sample.step(h, 1.0, "idle", kind=ChangeKind.NO_OP, code=0, request={}, target="")
+    text = script(h.history())
     assert "# again\n# not sent, an earlier refusal stands" in text
     assert "# idle\n# nothing was sent, the case only waited" in text
     assert len(_run(text, tmp_path)) == 2
 
 
 def test_the_version_is_that_of_the_requests_own_path() -> None:
-    story = sample.Story()
+    h = sample.story()
     path = "/apis/nvidia.com/v1beta1/namespaces/n/dynamographdeployments/vllm-agg"
     request = {"verb": "DELETE", "path": path}
-    story.step(0.0, "delete", request=request, door="delete-v1alpha1")
-    assert "dynamographdeployments.v1beta1.nvidia.com vllm-agg" in script(story.history())
+    sample.step(h, 0.0, "delete", request=request, door="delete-v1alpha1")
+    assert "dynamographdeployments.v1beta1.nvidia.com vllm-agg" in script(h.history())

@@ -63,24 +63,24 @@ def test_gaps_are_marked_with_their_reason() -> None:
 
 
 def test_names_from_the_cluster_cannot_inject_markup() -> None:
-    story = sample.Story(case="<script>alert(1)</script>")
-    story.put(0.0, "Pod", "<b>&", spec={})
-    text = render(story.history())
+    h = sample.story(case="<script>alert(1)</script>")
+    sample.put(h, 0.0, "Pod", "<b>&", spec={})
+    text = render(h.history())
     assert "<script>" not in text
     assert "&lt;b&gt;&amp;" in text
     ET.fromstring(text)
 
 
 def test_many_pods_are_counted_instead_of_drawn() -> None:
-    story = sample.Story()
+    h = sample.story()
     for n in range(MOST_OF_A_KIND + 5):
-        story.put(float(n), "Pod", f"p{n}", spec={})
-    (group,) = groups(story.history())
+        sample.put(h, float(n), "Pod", f"p{n}", spec={})
+    (group,) = groups(h.history())
     assert (len(group.bars), group.left_out) == (MOST_OF_A_KIND, 5)
 
 
 def test_a_history_without_events_still_draws() -> None:
-    ET.fromstring(render(sample.Story().history()))
+    ET.fromstring(render(sample.story().history()))
 
 
 def test_the_template_fits_its_budget_and_has_both_looks() -> None:

@@ -104,7 +104,7 @@ def test_each_checker_is_a_step_with_a_status_of_its_own(results: Path) -> None:
 def test_each_transition_is_a_step_with_the_times_of_the_history(results: Path) -> None:
     step = next(s for s in _bad(results)["steps"] if "add-multinode-2" in s["name"])
     assert step["name"].endswith("answered 200, generation 1→2 → failed")
-    assert step["start"] == int((sample.T0 - 0.02) * 1000)
+    assert step["start"] == int((sample.T0 - 0.01) * 1000)
     assert step["stop"] == int((sample.T0 + 30.5) * 1000)
     spans = [(s["name"], s["stop"] - s["start"]) for s in step["steps"]]
     assert spans[0][0] == "request"

@@ -181,6 +181,6 @@ def test_a_report_holds_identity_bounds_and_deviations() -> None:
 
 
 def test_nothing_judged_is_unknown() -> None:
-    history = sample.Story().history()
+    history = sample.story().history()
     nothing = Judgement(verdict=Verdict.UNKNOWN, results=(), outcomes={})
     assert case_result(history, nothing, duration=0.0).gates
