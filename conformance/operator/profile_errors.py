@@ -18,24 +18,26 @@ LONGEST_VALUE = 60
 """Characters of a found value that are shown."""
 
 _EXPECTED = {
-    "string_type": "text",
-    "int_type": "a whole number",
-    "int_parsing": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "float_parsing": "a number",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
-    "list_type": "a list",
-    "dict_type": "a mapping",
-    "model_type": "a mapping",
+    "string_type": "must be text",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "list_type": "must be a list",
+    "dict_type": "must be a mapping",
+    "model_type": "must be a mapping",
+    "less_than_equal": "must be at most {le:g}",
+    "greater_than_equal": "must be at least {ge:g}",
+    "greater_than": "must be more than {gt:g}",
+    "string_pattern_mismatch": "must match {pattern}",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_too_short": "must not be empty",
+    "too_short": "must have at least {min_length} item{s}",
 }
-
-_LIMITS = {
-    "less_than_equal": ("at most", "le"),
-    "greater_than_equal": ("at least", "ge"),
-    "greater_than": ("more than", "gt"),
-}
+"""Pydantic's type of an error → what was expected, with the values of its context."""
 
 
 def complaint(error: ValidationError, model: type[BaseModel]) -> str:
@@ -63,28 +65,19 @@ def _sentence(detail: ErrorDetails, model: type[BaseModel]) -> str:
     if kind == "value_error":
         found = "" if isinstance(detail["input"], Mapping) else _found(detail)
         return f"{f'`{field}`: ' if field else ''}{context['error']}{found}"
-    if kind in _EXPECTED:
-        expected = _EXPECTED[kind]
-        quoted = kind == "string_type" and isinstance(detail["input"], int | float)
-        hint = " (put it in quotes)" if quoted else ""
-        return f"`{field}` must be {expected}{hint}{_found(detail)}"
-    if kind in _LIMITS:
-        word, key = _LIMITS[kind]
-        return f"`{field}` must be {word} {context[key]:g}{_found(detail)}"
     if kind in ("enum", "literal_error"):
         choices = str(context["expected"]).replace("'", "")
-        return f"`{field}` must be one of {choices}{_found(detail)}"
-    if kind == "string_pattern_mismatch":
-        return f"`{field}` must match {context['pattern']}{_found(detail)}"
-    if kind == "string_too_long":
-        return f"`{field}` must have at most {context['max_length']} characters{_found(detail)}"
-    if kind == "string_too_short":
-        return f"`{field}` must not be empty{_found(detail)}"
-    if kind == "too_short":
-        items = "item" if context["min_length"] == 1 else "items"
-        return f"`{field}` must have at least {context['min_length']} {items}{_found(detail)}"
-    text = detail["msg"].removeprefix("Input ")
-    return f"`{field}` {text[:1].lower()}{text[1:]}{_found(detail)}"
+        expected = f"must be one of {choices}"
+    elif kind in _EXPECTED:
+        expected = _EXPECTED[kind].format(
+            **context, s="" if context.get("min_length") == 1 else "s"
+        )
+    else:
+        expected = detail["msg"].removeprefix("Input ")
+        expected = expected[:1].lower() + expected[1:]
+    quoted = kind == "string_type" and isinstance(detail["input"], int | float)
+    hint = " (put it in quotes)" if quoted else ""
+    return f"`{field}` {expected}{hint}{_found(detail)}"
 
 
 def _unknown_field(location: tuple[int | str, ...], model: type[BaseModel]) -> str:

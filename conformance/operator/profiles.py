@@ -1,4 +1,4 @@
-"""Profiles on disk: found by name or path, checked, and every mistake told in one sentence.
+"""Finds and loads profiles by name or path, and tells every mistake in one sentence.
 
 A name stands for operators/<name>/profile.yaml or operators/<folder>/<name>.yaml.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import yaml
 from pydantic import ValidationError
@@ -19,28 +19,10 @@ from pydantic import ValidationError
 from conformance import paths
 from conformance.model.errors import UsageError
 from conformance.model.profile import Profile
-from conformance.operator import faults
+from conformance.operator import faults, profile_checks
 from conformance.operator.profile_errors import complaint
-from conformance.operator.templates import fill
 
 PROFILE_FILE = "profile.yaml"
-
-PLACEHOLDERS = (
-    "binary",
-    "ca_bundle",
-    "cert_dir",
-    "etcd_url",
-    "kubeconfig",
-    "namespace",
-    "profile_dir",
-    "python",
-    "root",
-    "work_dir",
-)
-"""Names that every installation fills in, beside `port_<name>` for each port."""
-
-VALUE_PLACEHOLDERS = ("image", "image_repository", "image_tag", "namespace")
-"""Names that the values of a chart may use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,17 +40,15 @@ class LoadedProfile:
 
     @property
     def name(self) -> str:
-        """The operator's name, as in reports."""
         return self.profile.identity.name
 
     @property
     def shown(self) -> str:
         """The file as errors name it."""
-        return _shown(self.path)
+        return profile_checks.shown(self.path)
 
     @property
     def directory(self) -> Path:
-        """Where the profile's relative paths start."""
         return self.path.parent
 
 
@@ -87,12 +67,9 @@ def load(name_or_path: str | Path) -> LoadedProfile:
     """
     path = _find(str(name_or_path))
     content = path.read_bytes()
-    profile = parse(content.decode("utf-8"), where=_shown(path))
-    where = _shown(path)
-    problems = [
-        *_check_templates(profile, where=where),
-        *_check_files(profile, path.parent, where=where),
-    ]
+    where = profile_checks.shown(path)
+    profile = parse(content.decode("utf-8"), where=where)
+    problems = profile_checks.problems(profile, path.parent, where=where)
     if problems:
         raise UsageError("\n".join(problems))
     table = faults.read(path.parent / profile.fault_table) if profile.fault_table else {}
@@ -123,13 +100,6 @@ def parse(text: str, *, where: str) -> Profile:
     except ValidationError as error:
         lines = complaint(error, Profile).splitlines()
         raise UsageError("\n".join(f"{where}: {line}" for line in lines)) from error
-
-
-def profile_schema() -> dict[str, Any]:
-    """The JSON schema (draft 2020-12) of a profile, for editors and for profiles kept elsewhere.
-    Published as docs/schema/profile.schema.json."""
-    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return {**schema, **Profile.model_json_schema()}
 
 
 def _named() -> dict[str, Path]:
@@ -167,97 +137,6 @@ def _find(wanted: str) -> Path:
     raise UsageError(
         f"--operator={wanted} is neither a known operator nor a path; {hint} {', '.join(names)}"
     )
-
-
-def _check_templates(profile: Profile, *, where: str) -> Iterator[str]:
-    """Fill every template with stand-ins: a misspelled placeholder costs a second then, and not an
-    installation."""
-    for field, template, known in (*_process_templates(profile), *_pod_templates(profile)):
-        try:
-            fill(template, known, where=f"{where}: `{field}`")
-        except UsageError as error:
-            yield str(error)
-
-
-_Template: TypeAlias = tuple[str, str, dict[str, str]]
-"""Field, template, and the names that it may use."""
-
-
-def _process_templates(profile: Profile) -> Iterator[_Template]:
-    install = profile.install
-    if install is None:
-        return
-    names = {*PLACEHOLDERS, *(f"port_{name}" for name in (*install.ports, *install.fixed_ports))}
-    values = dict.fromkeys(names, "")
-    # The certificate directory is itself a placeholder of the others.
-    without = {name: "" for name in names if name != "cert_dir"}
-    templates = [
-        *((f"command.{index}", part, values) for index, part in enumerate(install.command)),
-        *((f"env.{name}", value, values) for name, value in install.env.items()),
-        ("ready", install.ready, values),
-        ("cert_dir", install.cert_dir, without),
-        ("fault_argument", install.fault_argument, {**values, "fault": ""}),
-    ]
-    for index, file in enumerate(install.files):
-        templates += [
-            (f"files.{index}.path", file.path, values),
-            (f"files.{index}.content", file.content, values),
-        ]
-    for field, template, known in templates:
-        yield f"install.{field}", template, known
-
-
-def _pod_templates(profile: Profile) -> Iterator[_Template]:
-    install = profile.in_cluster
-    if install is None:
-        return
-    yield "in_cluster.fault_argument", install.fault_argument, {"fault": ""}
-    known = dict.fromkeys(VALUE_PLACEHOLDERS, "")
-    for field, value in _strings(install.values, "in_cluster.values"):
-        yield field, value, known
-
-
-def _strings(value: Any, field: str) -> Iterator[tuple[str, str]]:
-    """Every text in the values of a chart, with its path."""
-    if isinstance(value, str):
-        yield field, value
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            yield from _strings(part, f"{field}.{key}")
-    elif isinstance(value, list):
-        for index, part in enumerate(value):
-            yield from _strings(part, f"{field}.{index}")
-
-
-_PATHS = {
-    "install": ("prerequisites", "crds", "webhooks", "rbac"),
-    "in_cluster": ("prerequisites", "crds", "manifests"),
-}
-
-
-def _check_files(profile: Profile, directory: Path, *, where: str) -> Iterator[str]:
-    pods = profile.in_cluster
-    single = {"dockerfile": pods.dockerfile, "chart": pods.chart_path} if pods else {}
-    for part, fields in _PATHS.items():
-        install = getattr(profile, part)
-        listed = {field: getattr(install, field) for field in fields} if install else {}
-        if part == "in_cluster":
-            listed |= {field: [entry] for field, entry in single.items() if entry}
-        for field, entries in listed.items():
-            for entry in entries:
-                if entry != "{crds}" and not (directory / entry).exists():
-                    yield (
-                        f"{where}: `{part}.{field}` lists {entry}, and there is no file or directory "
-                        f"{_shown(directory / entry)}"
-                    )
-
-
-def _shown(path: Path) -> str:
-    """The shorter of the absolute path and the one from here: what a user would type."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
 
 
 class _UniqueKeys(yaml.SafeLoader):

@@ -10,6 +10,23 @@ from collections.abc import Mapping
 
 from conformance.model.errors import UsageError
 
+PLACEHOLDERS = (
+    "binary",
+    "ca_bundle",
+    "cert_dir",
+    "etcd_url",
+    "kubeconfig",
+    "namespace",
+    "profile_dir",
+    "python",
+    "root",
+    "work_dir",
+)
+"""Names that every installation fills in, beside `port_<name>` for each port."""
+
+VALUE_PLACEHOLDERS = ("image", "image_repository", "image_tag", "namespace")
+"""Names that the values of a chart may use."""
+
 _TOKEN = re.compile(r"\{\{|\}\}|\{([a-z][a-z0-9_]*)\}|[{}]")
 
 
@@ -34,11 +51,6 @@ def fill(template: str, values: Mapping[str, str], *, where: str) -> str:
         return values[name]
 
     return _TOKEN.sub(replace, template)
-
-
-def placeholders(template: str) -> set[str]:
-    """Names of the placeholders in a template."""
-    return {match.group(1) for match in _TOKEN.finditer(template) if match.group(1)}
 
 
 def _shown(template: str) -> str:

@@ -21,6 +21,7 @@ from conformance.operator import profiles
 from conformance.operator.install import install
 from conformance.operator.installed import InstalledOperator, StartError
 from conformance.operator.operator_options import OperatorOptions, check_options
+from conformance.operator.templates import PLACEHOLDERS
 
 from .fakes import FakeCluster, FakeServer, component_crd, graph_crd, webhook
 
@@ -520,7 +521,7 @@ def test_every_documented_placeholder_is_filled_in_by_an_installation(
     program = tmp_path / "program.sh"
     program.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
     program.chmod(0o755)
-    names = [*profiles.PLACEHOLDERS, "port_webhook", "port_health", "port_metrics"]
+    names = [*PLACEHOLDERS, "port_webhook", "port_health", "port_metrics"]
     profile["install"]["env"] = {name.upper(): f"{{{name}}}" for name in names}
     profile["install"]["command"] = ["{binary}"]
     del profile["install"]["ready"]

@@ -115,6 +115,9 @@ SENTENCES = {
     GOOD + "rollouts: [{path: [status, phase], values: [Running], bound: 1000000}]\n": (
         "p.yaml: `rollouts.0.bound` must be at most 300, found 1000000"
     ),
+    GOOD + "rollouts: [{path: [status], values: [Running]}]\n": (
+        "p.yaml: `rollouts.0.path` must have at least 2 items, found ['status']"
+    ),
     GOOD + "rollouts: [{path: [status, state], values: [pending, successful]}]\n": (
         "p.yaml: `rollouts.0`: `values` lists 'successful': a rollout that is over excuses nothing"
     ),

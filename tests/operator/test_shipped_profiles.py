@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from conformance import paths
-from conformance.model.profile import Feature, Gang, LwsLayout
+from conformance.model.profile import Feature, Gang, LwsLayout, Profile
 from conformance.operator import profiles
+from conformance.report.files import schema
 
 TEMPLATE = paths.operators() / "_template" / "profile.yaml"
 ERAS = ("dynamo-2025-11", "dynamo-2025-12", "dynamo-2026-01", "dynamo-2026-08")
@@ -67,13 +68,13 @@ def test_eras_differ_where_the_builds_differ() -> None:
 
 def test_published_schema_is_up_to_date() -> None:
     published = paths.root() / "docs" / "schema" / "profile.schema.json"
-    assert json.loads(published.read_text(encoding="utf-8")) == profiles.profile_schema(), (
+    assert json.loads(published.read_text(encoding="utf-8")) == schema(Profile), (
         "run: python -m conformance schema --write docs/schema"
     )
 
 
 def test_schema_describes_the_fields() -> None:
-    definitions = profiles.profile_schema()["$defs"]
+    definitions = schema(Profile)["$defs"]
     undescribed = [
         name
         for name, field in definitions["ProcessInstall"]["properties"].items()

@@ -16,7 +16,7 @@ from conformance.model.profile import (
     StatusNames,
 )
 from conformance.model.verdict import CheckerName
-from conformance.operator.profiles import PLACEHOLDERS
+from conformance.operator.templates import PLACEHOLDERS
 from conformance.report import documents
 from tests.plugin.support import ROOT
 
