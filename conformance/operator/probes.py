@@ -1,7 +1,7 @@
 """Before the first case: does the live API agree with what the profile declares?
 
 A profile that declares too much would make cases fail for the wrong reason; one that declares too
-little would leave a door untested and still be called conformant. Both are told in a sentence.
+little would leave an API version or a feature untested and still be called conformant.
 """
 
 from __future__ import annotations
@@ -27,16 +27,14 @@ from conformance.model.kinds import LWS, WORKLOADS
 from conformance.model.manifest import manifest
 from conformance.model.profile import Feature, Gang, Profile
 from conformance.operator import webhooks
+from conformance.operator.resources import CRDS, VALIDATING_WEBHOOKS
 
 PROBE_IMAGE = "example.com/dgd-conformance/probe:1.0.0"
 """A semantic version as tag: some operators refuse anything else."""
 
-GRAPH_RESOURCE = PLURALS[GRAPH_KIND]
-COMPONENT_RESOURCE = PLURALS[COMPONENT_KIND]
-
 _DECLARED = (Feature.MULTINODE, Feature.COMPONENT, Feature.ADMISSION)
-"""Features that must be declared where they are found, since cases go through them: the CRDs and the
-webhooks are the operator's own, so what they offer to a user is to be tested."""
+"""Features that must be declared where they are found, since cases use them: the CRDs and the webhooks
+are the operator's own, so what they offer to a user is to be tested."""
 
 _POLL = 0.2
 
@@ -66,36 +64,33 @@ class DryRun:
 def check_versions(api: Api, profile: Profile, *, where: str) -> dict[str, list[str]]:
     """Served versions of graphs (and components): resource → versions. Raises UsageError if the
     profile lists one that is not served, or leaves out one that the suite can speak."""
-    crd = _crd(api, GRAPH_RESOURCE)
-    if crd is None:
+    crds = {kind: crd for kind in (GRAPH_KIND, COMPONENT_KIND) if (crd := _crd(api, kind))}
+    name = PLURALS[GRAPH_KIND]
+    if GRAPH_KIND not in crds:
         raise UsageError(
-            f"{where}: after the installation there is no CRD {GRAPH_RESOURCE}.{GROUP}; "
-            "expected it under `install.crds`"
+            f"{where}: after the installation there is no CRD {name}.{GROUP}; expected it under "
+            "`install.crds`"
         )
-    served = _served(crd)
-    shown = ", ".join(served) or "nothing"
+    served = {PLURALS[kind]: _served(crd) for kind, crd in crds.items()}
     for version in profile.versions:
-        if version not in served:
+        if version not in served[name]:
             raise UsageError(
-                f"{where}: `versions` lists {version}, but the installed CRD of {GRAPH_RESOURCE} "
-                f"serves {shown}; correct `versions`, or give the CRDs of that version"
+                f"{where}: `versions` lists {version}, but the installed CRD of {name} serves "
+                f"{', '.join(served[name]) or 'nothing'}; correct `versions`, or give the CRDs of "
+                "that version"
             )
     for version in ApiVersion:
-        if version in served and version not in profile.versions:
+        if version in served[name] and version not in profile.versions:
             raise UsageError(
-                f"{where}: the installed CRD of {GRAPH_RESOURCE} also serves {version}, which "
-                "`versions` does not list: a door that would stay untested; add it"
+                f"{where}: the installed CRD of {name} also serves {version}, which `versions` does "
+                "not list: every served version must be listed, or it would go untested"
             )
-    components = _crd(api, COMPONENT_RESOURCE)
-    found = {GRAPH_RESOURCE: served}
-    if components is not None:
-        found[COMPONENT_RESOURCE] = _served(components)
-    return found
+    return served
 
 
 def check_features(api: Api, profile: Profile, *, where: str) -> list[Probe]:
     """What each declared feature looks like on the live API. Raises UsageError for a mismatch."""
-    probes = [probe(api, profile) for probe in (_multinode, _component, _admission)]
+    probes = [_multinode(api, profile), _component(api, profile), _admission(api, profile)]
     for probe in probes:
         if probe.declared and not probe.found:
             raise UsageError(f"{where}: `features` lists {probe.feature}, but {probe.detail}")
@@ -111,11 +106,17 @@ def check_features(api: Api, profile: Profile, *, where: str) -> list[Probe]:
 
 def dry_runs(profile: Profile) -> list[DryRun]:
     """A graph that passes every webhook and conversion, in each version."""
+    container = {"image": PROBE_IMAGE, "command": ["serve"], "args": ["--probe"]}
+    graph = Graph(
+        name="dgd-conformance-probe",
+        services=(Service(name="Frontend", role=Role.FRONTEND, container=container),),
+        annotations=dict(profile.graph_annotations),
+    )
     return [
         DryRun(
             version=str(version),
-            path=Resource(GROUP, version, GRAPH_RESOURCE, GRAPH_KIND, True).path("default"),
-            body=manifest(_probe_graph(profile), version=version, namespace="default"),
+            path=Resource(GROUP, version, PLURALS[GRAPH_KIND], GRAPH_KIND, True).path("default"),
+            body=manifest(graph, version=version, namespace="default"),
         )
         for version in profile.versions
     ]
@@ -144,25 +145,12 @@ def wait_for_webhooks(
             time.sleep(_POLL)
 
 
-def _probe_graph(profile: Profile) -> Graph:
-    frontend = Service(
-        name="Frontend",
-        role=Role.FRONTEND,
-        container={"image": PROBE_IMAGE, "command": ["serve"], "args": ["--probe"]},
-    )
-    return Graph(
-        name="dgd-conformance-probe",
-        services=(frontend,),
-        annotations=dict(profile.graph_annotations),
-    )
-
-
 def _multinode(api: Api, profile: Profile) -> Probe:
     """Declared, all that it takes must be there; not declared, the operator's own field is enough to
-    find it, wherever what multinode services are made of is served, too."""
+    find it, wherever the kind that multinode services are made of is served, too."""
     wanted = profile.multinode
     declared = Feature.MULTINODE in profile.features
-    crd = _crd(api, GRAPH_RESOURCE) or {}
+    crd = _crd(api, GRAPH_KIND) or {}
     having = [version for version in profile.versions if _has_multinode(crd, version)]
     lacking = [str(version) for version in profile.versions if version not in having]
     kinds = {wanted.kind} if declared else {wanted.kind, LWS}
@@ -179,50 +167,41 @@ def _multinode(api: Api, profile: Profile) -> Probe:
         detail = f"the API server serves no kind {' and no kind '.join(missing)}"
     else:
         detail = f"the graph's CRD has the field `multinode`, and {served[0]} is served"
-    return Probe(
-        feature=Feature.MULTINODE,
-        declared=declared,
-        found=bool(having) and not missing and not (declared and lacking),
-        detail=detail,
-    )
+    found = bool(having) and not missing and not (declared and lacking)
+    return Probe(feature=Feature.MULTINODE, declared=declared, found=found, detail=detail)
 
 
 def _component(api: Api, profile: Profile) -> Probe:
-    """Cases write components in the first of the profile's versions; a door of any version is one that
+    """Cases write components in the first of the profile's versions; one that is served in any version
     must be declared."""
     declared = Feature.COMPONENT in profile.features
-    crd = _crd(api, COMPONENT_RESOURCE)
+    crd = _crd(api, COMPONENT_KIND)
     served = [version for version in profile.versions if crd and version in _served(crd)]
     first = profile.versions[0]
-    if served and (first in served or not declared):
+    found = first in served if declared else bool(served)
+    if found:
         detail = f"the API server serves {COMPONENT_KIND} in {', '.join(served)}"
     else:
         detail = (
             f"the API server serves no {COMPONENT_KIND} in {first}, which `versions` lists first"
         )
-    found = first in served if declared else bool(served)
     return Probe(feature=Feature.COMPONENT, declared=declared, found=found, detail=detail)
 
 
 def _admission(api: Api, profile: Profile) -> Probe:
-    configurations, _ = api.list(
-        "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
-    )
-    guarded = webhooks.guarded(configurations, group=GROUP, resource=GRAPH_RESOURCE)
-    detail = (
-        f"a validating webhook is configured for {GRAPH_KIND} ({', '.join(sorted(guarded))})"
-        if guarded
-        else f"no validating webhook is configured for {GRAPH_KIND}"
-    )
+    configurations, _ = api.list(VALIDATING_WEBHOOKS.path())
+    versions = webhooks.guarded(configurations, group=GROUP, resource=PLURALS[GRAPH_KIND])
+    if versions:
+        shown = ", ".join(sorted(versions))
+        detail = f"a validating webhook is configured for {GRAPH_KIND} ({shown})"
+    else:
+        detail = f"no validating webhook is configured for {GRAPH_KIND}"
     declared = Feature.ADMISSION in profile.features
-    return Probe(feature=Feature.ADMISSION, declared=declared, found=bool(guarded), detail=detail)
+    return Probe(feature=Feature.ADMISSION, declared=declared, found=bool(versions), detail=detail)
 
 
-def _crd(api: Api, resource: str) -> dict[str, Any] | None:
-    crds = Resource(
-        "apiextensions.k8s.io", "v1", "customresourcedefinitions", webhooks.CRD_KIND, False
-    )
-    return api.read(crds, f"{resource}.{GROUP}")
+def _crd(api: Api, kind: str) -> dict[str, Any] | None:
+    return api.read(CRDS, f"{PLURALS[kind]}.{GROUP}")
 
 
 def _served(crd: Mapping[str, Any]) -> list[str]:

@@ -1,5 +1,7 @@
-"""Checks the templates of a profile and the files that it names without a cluster, so that a mistake costs
-a second and not an installation."""
+"""Checks the templates of a profile and the files that it names, without a cluster.
+
+A mistake costs a second then, and not an installation.
+"""
 
 from __future__ import annotations
 

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.kube import Api, Resource
+from conformance.kube import Api
 from conformance.operator.pods import leadership
-from conformance.operator.pods.deployed import PODS, Deployed, Target
+from conformance.operator.pods.deployed import Deployed, Target
 from conformance.operator.pods.leadership import wait_for_leader
+from conformance.operator.resources import LEASES, PODS
 from tests.kube.fake_api import FakeApi
-
-LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True)
 
 
 def target() -> Target:

@@ -24,7 +24,7 @@ from conformance.operator.install import install
 from conformance.operator.installed import InstalledOperator, StartError
 from conformance.operator.operator_options import OperatorOptions
 from conformance.operator.pods.control import PodControl, attach
-from conformance.operator.pods.deployed import DEPLOYMENTS
+from conformance.operator.resources import DEPLOYMENTS
 from tests.cluster.clusters import eventually
 
 from .conftest import BOUNDS, Install

@@ -14,7 +14,7 @@ from conformance.kube import Api
 from conformance.model.errors import UsageError
 from conformance.model.labels import of_run
 from conformance.operator.operator_options import OperatorOptions
-from conformance.operator.pods.deployed import DEPLOYMENTS
+from conformance.operator.resources import DEPLOYMENTS
 
 from .conftest import Install
 from .pods import deployment, ignored_webhook, rbac, write, write_operator

@@ -16,9 +16,10 @@ from conformance.operator.installed import InstalledOperator
 from conformance.operator.operator_options import OperatorOptions
 from conformance.operator.pods.adapt import images
 from conformance.operator.pods.control import PodControl
-from conformance.operator.pods.deployed import DEPLOYMENTS, Target
+from conformance.operator.pods.deployed import Target
 from conformance.operator.pods.watcher import Watcher
 from conformance.operator.profiles import LoadedProfile
+from conformance.operator.resources import DEPLOYMENTS
 
 
 class Adoption(Installation):

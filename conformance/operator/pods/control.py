@@ -26,7 +26,6 @@ from conformance.model.labels import ENDED
 from conformance.operator import probes
 from conformance.operator.installed import StartError
 from conformance.operator.pods.deployed import (
-    DEPLOYMENTS,
     Deployed,
     Target,
     container_status,
@@ -36,6 +35,7 @@ from conformance.operator.pods.deployed import (
 )
 from conformance.operator.pods.diagnosis import why_not_ready
 from conformance.operator.pods.leadership import wait_for_leader
+from conformance.operator.resources import DEPLOYMENTS
 
 POLL = 0.2
 """Seconds between two looks at the Deployment."""

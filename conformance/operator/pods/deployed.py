@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from conformance.kube import Api, Resource, raise_for
+from conformance.kube import Api, raise_for
 from conformance.operator.probes import DryRun
-
-DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", True)
-PODS = Resource("", "v1", "pods", "Pod", True)
-EVENTS = Resource("", "v1", "events", "Event", True)
+from conformance.operator.resources import DEPLOYMENTS, EVENTS, PODS
 
 Raw = dict[str, Any]
 

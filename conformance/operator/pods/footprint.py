@@ -16,11 +16,8 @@ from conformance.kube import Api, Resource
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP
 from conformance.model.labels import OWNED
-from conformance.operator.webhooks import CRD_KIND
+from conformance.operator.resources import CRDS, NAMESPACES
 
-NAMESPACES = Resource("", "v1", "namespaces", "Namespace", False)
-CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", CRD_KIND, False)
-_NAMESPACE_KIND = "Namespace"
 _POLL = 0.3
 _RELEASE_SECONDS = 10.0
 
@@ -70,7 +67,7 @@ class Footprint:
             live = self._read(ref)
             if live is None or self.is_ours(live):
                 self._made.append(ref)
-            elif ref.kind != _NAMESPACE_KIND:
+            elif ref.kind != NAMESPACES.kind:
                 foreign.append(ref)
         if foreign:
             shown = ", ".join(str(ref) for ref in foreign[:5])
@@ -104,11 +101,11 @@ class Footprint:
     def remove(self, *, within: float) -> None:
         """Delete what was made, the last first, and what its own program installed of our group's
         kinds; wait until all is gone. Raises InfraError if some stay."""
-        order = {_NAMESPACE_KIND: 2, CRD_KIND: 1}
+        order = {NAMESPACES.kind: 2, CRDS.kind: 1}
         going = self._made[::-1]
         going.sort(key=lambda ref: order.get(ref.kind, 0))
         going += [
-            Ref(CRDS.api_version, CRD_KIND, "", name)
+            Ref(CRDS.api_version, CRDS.kind, "", name)
             for crd in self._api.metadata_list(CRDS)[0]
             if (name := str(crd["metadata"]["name"])).endswith(f".{GROUP}")
             and name not in self._crds_before

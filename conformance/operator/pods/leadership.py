@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from conformance.kube import Resource
 from conformance.operator.pods.deployed import Deployed, is_going
+from conformance.operator.resources import LEASES
 
-LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True)
 DEFAULT_DURATION = 15.0
 """Of a Lease that names none: client-go's and controller-runtime's default."""
 

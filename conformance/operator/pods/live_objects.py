@@ -9,7 +9,7 @@ from conformance.kube import Api, Resource, raise_for
 from conformance.model.graph import GROUP
 from conformance.operator import webhooks
 from conformance.operator.pods.adapt import Adaptation
-from conformance.operator.pods.footprint import CRDS
+from conformance.operator.resources import CRDS
 
 _TRIES = 5
 _UNCHANGEABLE = ("Job", "Pod")

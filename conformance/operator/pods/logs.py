@@ -17,7 +17,7 @@ import urllib3
 from conformance.kube import USER_AGENT
 from conformance.kube.transport import CONNECT_SECONDS, Transport
 from conformance.model.errors import InfraError
-from conformance.operator.pods.deployed import PODS
+from conformance.operator.resources import PODS
 
 SILENCE_SECONDS = 300.0
 """An idle operator says nothing; after this long the connection is made anew."""
