@@ -14,6 +14,14 @@ from conformance.operator.profiles import LoadedProfile
 
 _Settings: TypeAlias = ProcessInstall | ClusterInstall
 
+_OPTIONS = (
+    ("binary", "program", "PATH", "no {binary} in `install.command`"),
+    ("crds", "CRDs", "DIR", "no {crds} under `crds` of its installation"),
+    ("image", "image", "REFERENCE", "its installation names no `image`"),
+    ("chart", "chart", "PATH|REFERENCE", "its installation is not by Helm"),
+)
+"""--operator-NAME, what it gives, how its value is shown, and why a profile may have no use for it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorOptions:
@@ -35,8 +43,7 @@ def check_options(
     (names all), or one is given that it has no use for."""
     profile = loaded.profile
     settings: _Settings = profile.process if placement is Placement.PROCESS else profile.pods
-    _require(loaded.name, settings, options)
-    _refuse_unused(loaded.name, settings, options)
+    _check_given(loaded.name, settings, options)
     binary, crds, chart = options.binary, options.crds, Path(options.chart).expanduser()
     if binary is not None and not (binary.is_file() and os.access(binary, os.X_OK)):
         why = "is not executable" if binary.is_file() else "is not a file"
@@ -53,30 +60,19 @@ def check_options(
     )
 
 
-def _require(name: str, settings: _Settings, options: OperatorOptions) -> None:
-    wanted = {
-        "its program: --operator-binary=PATH": settings.needs_binary and options.binary is None,
-        "its CRDs: --operator-crds=DIR": settings.needs_crds and options.crds is None,
-        "its image: --operator-image=REFERENCE": settings.needs_image and not options.image,
-        "its chart: --operator-chart=PATH|REFERENCE": settings.needs_chart and not options.chart,
-    }
-    missing = [what for what, lacks in wanted.items() if lacks]
+def _check_given(name: str, settings: _Settings, options: OperatorOptions) -> None:
+    missing = []
+    for field, what, value, why_unused in _OPTIONS:
+        given = bool(getattr(options, field))
+        needed = getattr(settings, f"needs_{field}")
+        if needed and not given:
+            missing.append(f"its {what}: --operator-{field}={value}")
+        if given and not getattr(settings, f"takes_{field}", needed):
+            raise UsageError(
+                f"--operator-{field}: the operator {name} has no use for it ({why_unused})"
+            )
     if missing:
         raise UsageError(f"the operator {name} needs {', and '.join(missing)}")
-
-
-def _refuse_unused(name: str, settings: _Settings, options: OperatorOptions) -> None:
-    def unused(option: str, reason: str) -> UsageError:
-        return UsageError(f"{option}: the operator {name} has no use for it ({reason})")
-
-    if options.binary is not None and not settings.needs_binary:
-        raise unused("--operator-binary", "no {binary} in `install.command`")
-    if options.crds is not None and not settings.needs_crds:
-        raise unused("--operator-crds", "no {crds} under `crds` of its installation")
-    if options.image and not settings.takes_image:
-        raise unused("--operator-image", "its installation names no `image`")
-    if options.chart and not settings.takes_chart:
-        raise unused("--operator-chart", "its installation is not by Helm")
 
 
 def _check_faults(loaded: LoadedProfile, settings: _Settings, faults: tuple[str, ...]) -> None:

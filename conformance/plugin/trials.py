@@ -57,7 +57,7 @@ class Worker:
         if key not in self._shared:
             shared = director.await_shared(self._options, operator, quiet=disruptive)
             if disruptive and shared.attachable:
-                control = attach(shared.attachable, shared.kubeconfig)
+                control = attach(shared.attachable, shared.kubeconfig, shared.profile)
                 shared = shared.model_copy(update={"control": control})
             self._shared[key] = shared
         return self._shared[key]

@@ -91,7 +91,9 @@ def test_another_process_kills_and_starts_it_from_plain_data(
     operator: InstalledOperator, control: PodControl, cluster: EmbeddedCluster
 ) -> None:
     came = new_events(operator, OperatorEventKind.KILLED, STARTED, READY)
-    other = attach(json.loads(json.dumps(operator.attachable)), cluster.kubeconfig)
+    other = attach(
+        json.loads(json.dumps(operator.attachable)), cluster.kubeconfig, operator.loaded.profile
+    )
     before = {pod["metadata"]["uid"] for pod in control.deployed.pods()}
     other.kill()
     assert not control.alive()

@@ -7,25 +7,15 @@ which it is found again. Never its rights: a missing verb is the operator's, and
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.cluster.nodes import RealNodes
 from conformance.model.errors import UsageError
 from conformance.operator import webhooks
-
-DEPLOYMENT = "Deployment"
-_TEMPLATES: dict[str, tuple[str, ...]] = {
-    DEPLOYMENT: ("spec", "template"),
-    "StatefulSet": ("spec", "template"),
-    "DaemonSet": ("spec", "template"),
-    "ReplicaSet": ("spec", "template"),
-    "Job": ("spec", "template"),
-    "CronJob": ("spec", "jobTemplate", "spec", "template"),
-    "Pod": (),
-}
-"""Kind → where its pod template is."""
+from conformance.operator.pods.pod_template import containers, pod_template, repository
+from conformance.operator.resources import DEPLOYMENTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +59,7 @@ class Adaptation:
         """True for the operator's own Deployment."""
         metadata = manifest["metadata"]
         return bool(
-            manifest["kind"] == DEPLOYMENT
+            manifest["kind"] == DEPLOYMENTS.kind
             and metadata["name"] == self.deployment
             and metadata.get("namespace", self.namespace) == self.namespace
         )
@@ -90,7 +80,7 @@ def own_container(
 ) -> dict[str, Any]:
     """The operator's container among the manifests. Raises UsageError if they lack its Deployment
     or container, naming what is there."""
-    found = [m for m in manifests if m["kind"] == DEPLOYMENT]
+    found = [m for m in manifests if m["kind"] == DEPLOYMENTS.kind]
     mine = next((m for m in found if adaptation.is_mine(m)), None)
     if mine is None:
         names = ", ".join(sorted(str(m["metadata"]["name"]) for m in found)) or "none"
@@ -106,50 +96,6 @@ def own_container(
             f"{adaptation.container} (`in_cluster.container`); its containers: {', '.join(own)}"
         )
     return own[adaptation.container]
-
-
-def images(manifests: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Images that the manifests name, sorted, each once."""
-    templates = (pod_template(manifest) for manifest in manifests)
-    return sorted(
-        {
-            str(c.get("image", ""))
-            for template in templates
-            if template
-            for c in containers(template)
-        }
-    )
-
-
-def repository(image: str) -> str:
-    """An image reference without tag and digest."""
-    name = image.partition("@")[0]
-    head, slash, tail = name.rpartition("/")
-    return f"{head}{slash}{tail.partition(':')[0]}"
-
-
-def tag(image: str) -> str:
-    """The tag of an image reference, `latest` if it has none."""
-    return image.partition("@")[0].rpartition("/")[2].partition(":")[2] or "latest"
-
-
-def pod_template(manifest: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The pod template of a manifest that has one."""
-    path = _TEMPLATES.get(str(manifest.get("kind")))
-    if path is None:
-        return None
-    found: Any = manifest
-    for part in path:
-        found = (found or {}).get(part)
-    return found if isinstance(found, dict) else None
-
-
-def containers(template: Mapping[str, Any], *, start: bool = True) -> Iterator[dict[str, Any]]:
-    """The containers of a pod template, those that only run at its start among them."""
-    spec = template.get("spec") or {}
-    if start:
-        yield from spec.get("initContainers") or ()
-    yield from spec.get("containers") or ()
 
 
 def place(template: dict[str, Any], nodes: RealNodes) -> None:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from conformance.cluster.protocol import Cluster
 from conformance.model.bounds import Bounds
 from conformance.model.errors import UsageError
-from conformance.operator import probes
 from conformance.operator.events import OnEvent
 from conformance.operator.installation import Installation
 from conformance.operator.installed import InstalledOperator
 from conformance.operator.operator_options import OperatorOptions
-from conformance.operator.pods.adapt import images
 from conformance.operator.pods.control import PodControl
 from conformance.operator.pods.deployed import Target
+from conformance.operator.pods.pod_template import images
 from conformance.operator.pods.watcher import Watcher
 from conformance.operator.profiles import LoadedProfile
 from conformance.operator.resources import DEPLOYMENTS
@@ -64,8 +64,8 @@ class Adoption(Installation):
                 operator=self.loaded.name,
                 container=settings.container,
                 ready_within=self.bounds.install,
-                dry_runs=tuple(probes.dry_runs(self.profile)),
             ),
+            self.profile,
         )
         log = self.logs / f"operator-{self.loaded.name}.log"
         self._watch(control, log)
@@ -73,7 +73,7 @@ class Adoption(Installation):
         return InstalledOperator(
             loaded=self.loaded,
             control=control,
-            attachable=control.target.to_json(),
+            attachable=asdict(control.target),
             users=[user],
             log_path=log,
             event_log=self.events,

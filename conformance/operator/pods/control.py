@@ -23,6 +23,7 @@ from typing import Any
 from conformance.kube import Api, raise_for
 from conformance.model.errors import InfraError
 from conformance.model.labels import ENDED
+from conformance.model.profile import Profile
 from conformance.operator import probes
 from conformance.operator.installed import StartError
 from conformance.operator.pods.deployed import (
@@ -54,8 +55,9 @@ class End(enum.StrEnum):
 class PodControl:
     """Power over one operator's pods."""
 
-    def __init__(self, api: Api, target: Target) -> None:
+    def __init__(self, api: Api, target: Target, profile: Profile) -> None:
         self.target = target
+        self._profile = profile
         self.api = api
         self.deployed = Deployed(api, target)
         self._lock = threading.RLock()
@@ -90,7 +92,7 @@ class PodControl:
         self.wait_ready()
         probes.wait_for_webhooks(
             self.api,
-            self.target.dry_runs,
+            probes.dry_runs(self._profile),
             name=self.target.operator,
             within=self.target.ready_within,
             check=lambda: self.require_running("while its webhooks were tried"),
@@ -174,6 +176,6 @@ class PodControl:
         raise_for(answer, f"scaling the operator {target.operator}")
 
 
-def attach(data: Mapping[str, Any], kubeconfig: Path) -> PodControl:
+def attach(data: Mapping[str, Any], kubeconfig: Path, profile: Profile) -> PodControl:
     """The control of an operator that another process installed, from its `attachable`."""
-    return PodControl(Api.from_kubeconfig(kubeconfig, connections=4), Target.from_json(data))
+    return PodControl(Api.from_kubeconfig(kubeconfig, connections=4), Target(**data), profile)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from conformance.kube import Api, raise_for
-from conformance.operator.probes import DryRun
 from conformance.operator.resources import DEPLOYMENTS, EVENTS, PODS
 
 Raw = dict[str, Any]
@@ -15,8 +14,7 @@ Raw = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Which Deployment is the operator, and how it is known to be up again. Plain data goes to other
-    processes."""
+    """Which Deployment is the operator, and how to start it. Plain data, for other processes too."""
 
     operator: str
     namespace: str
@@ -30,8 +28,6 @@ class Target:
     """Seconds that its pods may take to end in an orderly way."""
     ready_within: float
     """Seconds from a start to readiness."""
-    dry_runs: tuple[DryRun, ...] = ()
-    """Creates that pass its webhooks once they are reached again."""
 
     @classmethod
     def of(
@@ -41,7 +37,6 @@ class Target:
         operator: str,
         container: str,
         ready_within: float,
-        dry_runs: tuple[DryRun, ...] = (),
     ) -> Target:
         """From the stored Deployment."""
         spec = deployment["spec"]
@@ -55,18 +50,7 @@ class Target:
             selector=selector(spec.get("selector") or {}),
             grace=30.0 if grace is None else float(grace),
             ready_within=ready_within,
-            dry_runs=dry_runs,
         )
-
-    def to_json(self) -> Raw:
-        """Plain data; `from_json` reads it."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Target:
-        """What `to_json` gave."""
-        runs = tuple(DryRun(**run) for run in data["dry_runs"])
-        return cls(**{**data, "dry_runs": runs})
 
 
 class Deployed:

@@ -11,8 +11,9 @@ import yaml
 
 from conformance.cluster.nodes import RealNodes
 from conformance.model.errors import InfraError, UsageError
-from conformance.operator.pods.adapt import fits, pod_template
+from conformance.operator.pods.adapt import fits
 from conformance.operator.pods.commands import find, run
+from conformance.operator.pods.pod_template import pod_template
 
 RENDER_SECONDS = 120.0
 """A chart may have to be downloaded."""

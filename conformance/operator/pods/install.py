@@ -16,12 +16,13 @@ from conformance.operator.certificate import webhook_secret
 from conformance.operator.events import OnEvent
 from conformance.operator.operator_options import OperatorOptions
 from conformance.operator.pods import live_objects
-from conformance.operator.pods.adapt import Adaptation, images, own_container, repository
+from conformance.operator.pods.adapt import Adaptation, own_container
 from conformance.operator.pods.adoption import Adoption
 from conformance.operator.pods.footprint import Footprint, settled_namespace
 from conformance.operator.pods.helm import check_hooks
 from conformance.operator.pods.operator_image import provide
 from conformance.operator.pods.packages import Package, image_of, read_package
+from conformance.operator.pods.pod_template import images, repository
 from conformance.operator.profiles import LoadedProfile
 from conformance.operator.templates import fill
 from conformance.operator.webhooks import CRD_KIND

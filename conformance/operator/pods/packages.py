@@ -13,9 +13,9 @@ from conformance.model.errors import UsageError
 from conformance.model.installs import ClusterInstall, Packaging
 from conformance.operator.manifests import read_manifests
 from conformance.operator.operator_options import OperatorOptions
-from conformance.operator.pods.adapt import repository, tag
 from conformance.operator.pods.commands import find, run
 from conformance.operator.pods.helm import RENDER_SECONDS, Chart, Helm, parse
+from conformance.operator.pods.pod_template import repository, tag
 from conformance.operator.profiles import LoadedProfile
 from conformance.operator.templates import fill
 
