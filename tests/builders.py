@@ -60,7 +60,7 @@ from tests.objects import (
     pod_group,
     settled,
     settled_component,
-    sight,
+    snapshot,
     swapped,
     without,
 )
@@ -401,5 +401,5 @@ __all__ = [
     "LWS_CONTROLLER", "NAMESPACE", "OPERATOR", "PLATFORM", "STRANGER", "SUITE", "HistoryBuilder",
     "Raw", "a_graph", "a_profile", "component_name", "condition", "dcd", "deletion", "denied",
     "deploy", "dgd", "edited", "find", "labels_of", "lws_tree", "made", "namespace_basics", "pod",
-    "pod_group", "settled", "settled_component", "sight", "swapped", "without",
+    "pod_group", "settled", "settled_component", "snapshot", "swapped", "without",
 ]  # fmt: skip

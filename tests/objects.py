@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.judge.state.base import Sight, Wanted
+from conformance.judge.snapshot import Snapshot, Wanted
 from conformance.model.graph import GROUP, ApiVersion, Graph, Role, Service
 from conformance.model.kinds import (
     LWS_GROUP_INDEX_LABEL,
@@ -404,13 +404,13 @@ def swapped(objects: list[Raw], *new: Raw) -> list[Raw]:
     return [by_uid.get(raw["metadata"]["uid"], raw) for raw in objects]
 
 
-def sight(
+def snapshot(
     objects: list[Raw], *graphs: Graph, profile: Profile | None = None,
     components: tuple[Graph, ...] = (), others: frozenset[str] = frozenset(),
-) -> Sight:  # fmt: skip
+) -> Snapshot:  # fmt: skip
     """These objects, and the graphs that are wanted of them."""
     wanted = Wanted(
         namespace=NAMESPACE, graphs=graphs, components=components, others=others,
         profile=profile or a_profile(),
     )  # fmt: skip
-    return Sight(state=State(Obj(raw) for raw in objects), wanted=wanted)
+    return Snapshot(state=State(Obj(raw) for raw in objects), wanted=wanted)

@@ -12,8 +12,11 @@ from conformance.driver.hold import Wait
 from conformance.driver.live_record import LiveRecord
 from conformance.driver.wait_line import WaitLine
 from conformance.history.records import Checkpoint, CheckpointEnd, Tables
-from conformance.judge.state.base import Mismatch, Sight, Wanted
-from conformance.judge.state.match import blocked_mismatches, mismatches, progress, unobserved
+from conformance.judge.mismatch import Mismatch
+from conformance.judge.snapshot import Snapshot, Wanted
+from conformance.judge.state.match import blocked_mismatches, mismatches
+from conformance.judge.state.observed import unobserved
+from conformance.judge.state.progress import progress
 from conformance.kube import Api, Resource
 from conformance.model.errors import InfraError
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP, Graph
@@ -80,10 +83,10 @@ class Checkpoints:
         )  # fmt: skip
 
         def look(state: State) -> list[Mismatch]:
-            sight = Sight(state=state, wanted=wanted)
+            snapshot = Snapshot(state=state, wanted=wanted)
             if blocked:
-                return blocked_mismatches(sight)
-            return mismatches(sight) or unobserved(sight)
+                return blocked_mismatches(snapshot)
+            return mismatches(snapshot) or unobserved(snapshot)
 
         pending, bounds = self._journal.pending, self._bounds
         deleting = any(ChangeKind.DELETE in step.kinds for step in pending)
@@ -95,7 +98,7 @@ class Checkpoints:
             quiet=blocked, requests=int(requests) if judged else None,
         )  # fmt: skip
         ended = wait.until_held(
-            self._line, lambda state: progress(Sight(state=state, wanted=wanted))
+            self._line, lambda state: progress(Snapshot(state=state, wanted=wanted))
         )
         failed = ended.end is not CheckpointEnd.HELD
         verified: dict[str, int] = {}

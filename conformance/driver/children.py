@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from conformance.history.records import Fresh
-from conformance.judge.state.view import is_workload
 from conformance.model.errors import InfraError
 from conformance.model.graph import COMPONENT_KIND
-from conformance.model.kinds import PLATFORM_KINDS
+from conformance.model.kinds import of_platform, workload_kind
 from conformance.model.ownership import attribute, owner_chain
 from conformance.model.profile import Profile
 from conformance.model.state import Obj, State
@@ -57,7 +56,7 @@ def _child(state: State, graph: str, kind: str, service: str, profile: Profile) 
         own = (
             found.graph == graph
             and found.by == "owner"
-            and not any(is_workload(owner) or owner.kind in PLATFORM_KINDS for owner in above)
+            and not any(workload_kind(owner) or of_platform(owner) for owner in above)
         )
         if own and found.service.lower() == service.lower():
             return obj

@@ -16,8 +16,11 @@ from conformance.driver.namespaces import namespace_name, open_namespace
 from conformance.driver.requests import GraphRequests
 from conformance.driver.wait_line import WaitLine
 from conformance.history.records import JSON_LINES, CheckpointEnd, Fresh, Header
-from conformance.judge.state.base import Mismatch, Sight, Wanted
-from conformance.judge.state.match import mismatches, progress, unobserved
+from conformance.judge.mismatch import Mismatch
+from conformance.judge.snapshot import Snapshot, Wanted
+from conformance.judge.state.match import mismatches
+from conformance.judge.state.observed import unobserved
+from conformance.judge.state.progress import progress
 from conformance.kube import Api
 from conformance.model.errors import InfraError
 from conformance.model.graph import GRAPH_KIND, Graph
@@ -80,8 +83,8 @@ class FreshStates:
         )  # fmt: skip
 
         def look(state: State) -> list[Mismatch]:
-            sight = Sight(state=state, wanted=wanted)
-            return mismatches(sight) or unobserved(sight)
+            snapshot = Snapshot(state=state, wanted=wanted)
+            return mismatches(snapshot) or unobserved(snapshot)
 
         wait = Wait(
             record=LiveRecord(tail, header), look=look, since=time.time(),
@@ -89,7 +92,7 @@ class FreshStates:
         )  # fmt: skip
         ended = wait.until_held(
             self._line,
-            lambda state: "fresh deploy: " + progress(Sight(state=state, wanted=wanted)),
+            lambda state: "fresh deploy: " + progress(Snapshot(state=state, wanted=wanted)),
         )
         objects = tuple(obj.raw for obj in tail.state())
         requests.delete(GRAPH_KIND, graph.name)

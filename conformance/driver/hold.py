@@ -15,11 +15,11 @@ from tenacity import Retrying, retry_if_result, wait_fixed
 from conformance.driver.live_record import LiveRecord
 from conformance.driver.wait_line import WaitLine
 from conformance.history.records import CheckpointEnd, Event, EventType
-from conformance.judge.state.base import Mismatch
-from conformance.judge.state.changes import EVIDENCE_KINDS, Part, changed_parts
+from conformance.judge.changes import Part, changed_parts
+from conformance.judge.mismatch import Mismatch
 from conformance.judge.state.status import claim
 from conformance.model.graph import PLURALS
-from conformance.model.kinds import PLATFORM_KINDS, WORKLOADS
+from conformance.model.kinds import EVIDENCE_KINDS, WORKLOADS, of_platform
 from conformance.model.state import Obj, State
 
 # A platform that never comes to rest must not keep a case for ever.
@@ -127,8 +127,8 @@ class Wait:
     def _by_platform(self, event: Event) -> bool:
         """A change below the workloads, or of a workload without a new generation: its status."""
         obj = event.obj
-        if obj.kind not in WORKLOADS:
-            return obj.kind in PLATFORM_KINDS
+        if of_platform(obj) or obj.kind not in WORKLOADS:
+            return of_platform(obj)
         before = self._generations.get(obj.uid)
         self._generations[obj.uid] = obj.generation
         return event.type is EventType.MODIFIED and before == obj.generation

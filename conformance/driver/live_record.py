@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.history.records import Event, Header
-from conformance.judge.state.writes import CountedWrite, WriteLog
+from conformance.judge.writers import CountedWrite, WriteLog
 from conformance.model.state import State
 from conformance.record.tail import Tail
 

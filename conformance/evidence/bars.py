@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from conformance.evidence.changes import QUIET_KINDS
 from conformance.evidence.scene import namespaces, noun
 from conformance.history.history import History, Life
-from conformance.judge.state.writes import log_of
+from conformance.judge.case import Case
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import POD_GROUP, WORKLOADS
 from conformance.model.ownership import attribute
 from conformance.model.state import State
 
-_ORDER = (GRAPH_KIND, COMPONENT_KIND, *WORKLOADS, POD_GROUP, "Service", "StatefulSet", "Pod")
+_WORKLOADS = [row.kind for row in WORKLOADS.values() if not row.when_declared]
+_ORDER = (GRAPH_KIND, COMPONENT_KIND, *_WORKLOADS, POD_GROUP, "Service", "StatefulSet", "Pod")
 # More rows of one kind in one group than this say nothing new, and make the picture unreadable.
 MOST_OF_A_KIND = 8
 OTHER = "not of a service"
@@ -48,7 +49,7 @@ class Group:
 def groups(history: History, subjects: frozenset[str] = frozenset()) -> list[Group]:
     """All objects of the case's namespaces, by graph and service; `subjects` (`Kind/name`) are
     marked as accused."""
-    inside = namespaces(history)
+    inside, case = namespaces(history), Case(history)
     # Every object that ever was, so that an owner chain does not end at an owner that is gone.
     ever = State(life.last for life in history.lives.values())
     found: dict[tuple[str, str], list[Life]] = {}
@@ -62,7 +63,7 @@ def groups(history: History, subjects: frozenset[str] = frozenset()) -> list[Gro
         where = attribute(ever, obj, history.profile)
         found.setdefault((where.graph or where.component, where.service), []).append(life)
     return [
-        _group(history, title=_title(*key), lives=found[key], subjects=subjects)
+        _group(case, title=_title(*key), lives=found[key], subjects=subjects)
         for key in sorted(found, key=lambda key: (not any(key), key))
     ]
 
@@ -71,7 +72,7 @@ def _title(graph: str, service: str) -> str:
     return " · ".join(part for part in (graph, service) if part) or OTHER
 
 
-def _group(history: History, *, title: str, lives: list[Life], subjects: frozenset[str]) -> Group:
+def _group(case: Case, *, title: str, lives: list[Life], subjects: frozenset[str]) -> Group:
     bars: list[Bar] = []
     left_out = 0
     shown: dict[str, int] = {}
@@ -82,7 +83,7 @@ def _group(history: History, *, title: str, lives: list[Life], subjects: frozens
         if shown[kind] > MOST_OF_A_KIND and not accused:
             left_out += 1
         else:
-            bars.append(_bar(history, life, accused=accused))
+            bars.append(_bar(case, life, accused=accused))
     return Group(title=title, bars=tuple(bars), left_out=left_out)
 
 
@@ -92,7 +93,7 @@ def _place(life: Life) -> tuple[int, float, str]:
     return place, life.events[0].at, life.last.name
 
 
-def _bar(history: History, life: Life, *, accused: bool) -> Bar:
+def _bar(case: Case, life: Life, *, accused: bool) -> Bar:
     leaving = next((event.at for event in life.events if event.obj.deleting), None)
     spans: list[tuple[float, float | None]] = []
     since: float | None = None
@@ -111,6 +112,6 @@ def _bar(history: History, life: Life, *, accused: bool) -> Bar:
         end=life.deleted_at,
         leaving=leaving,
         ready=tuple(spans),
-        creator=str(log_of(history).creator(life.uid)),
+        creator=str(case.creator(life.uid)),
         accused=accused,
     )

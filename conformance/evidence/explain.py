@@ -12,7 +12,7 @@ from conformance.history.history import History
 from conformance.model.verdict import Finding, Verdict
 
 if TYPE_CHECKING:
-    from conformance.judge.checks.judge import Judgement
+    from conformance.judge.verdict import Judgement
 
 TIMELINE_LINES = 40
 DIFF_LINES = 60

@@ -10,7 +10,7 @@ from conformance.evidence.changes import QUIET_KINDS, changed, created
 from conformance.evidence.scene import Scene, namespaces, noun, offset
 from conformance.history.history import History
 from conformance.history.records import CheckpointEnd, Event, EventType, OperatorEventKind, Step
-from conformance.judge.state.writes import log_of
+from conformance.judge.case import Case
 from conformance.model.graph import short_kind
 from conformance.model.kinds import Actor
 from conformance.model.state import Obj
@@ -84,7 +84,7 @@ def _steps(scene: Scene) -> Iterator[Entry]:
 
 
 def _objects(history: History, scene: Scene) -> Iterator[Entry]:
-    inside = namespaces(history)
+    inside, log = namespaces(history), Case(history).log
     known: dict[str, Obj] = {}
     for event in history.events:
         obj = event.obj
@@ -95,9 +95,7 @@ def _objects(history: History, scene: Scene) -> Iterator[Entry]:
         if not scene.start <= event.at <= scene.end + _SLACK:
             continue
         for phrase in _phrases(event, old):
-            yield Entry(
-                at=event.at, who=log_of(history).writer_of(event), text=f"{noun(obj)} {phrase}"
-            )
+            yield Entry(at=event.at, who=log.writer_of(event), text=f"{noun(obj)} {phrase}")
 
 
 def _phrases(event: Event, old: Obj | None) -> list[str]:

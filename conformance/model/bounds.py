@@ -6,6 +6,40 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+JOIN_WINDOW = 1.5
+"""Seconds by which the recorder may see a watch event before or after the API's answer that it follows
+from: where a request and a change are joined by time."""
+
+BORN_LATE = 0.3
+"""Seconds from the request that made an object until the object is seen, at most."""
+
+ARRIVAL_SLACK = 5.0
+"""Seconds by which events of one history may be out of order in time; a look back stops beyond it."""
+
+FIRST_PASS = 2.0
+"""Seconds that an operator which just started may take to look at each object of a case once, from its
+first request there: 0.5 s were measured of builds with one graph."""
+
+SPIN = 4.0
+"""Requests for one object, in multiples of `write_rate`, that no progress of the platform explains:
+following three pods of a group to readiness was seen to take six status writes in 5 s."""
+
+REST_EDGE = 0.05
+"""Seconds by which the end of an overlap may arrive after the driver saw the state match: it is the end
+of the transition then, not a part of the rest."""
+
+FULL_HOLD = 0.9
+"""The part of a hold window that must have been recorded after a refusal: the driver polls, so that a
+window may be a poll short."""
+
+RESTART_EDGE = 1.0
+"""Seconds by which an operator's end or start may be noted before the step that asked for it: two
+processes write the two."""
+
+LEASE_UNUSED = 60.0
+"""Seconds after which a Lease that nobody renewed is held by nobody: the longest common
+duration is 15 s for leaders and 40 s for nodes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:

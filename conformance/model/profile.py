@@ -6,6 +6,7 @@ Everything that differs between real builds is said here and nowhere in the code
 from __future__ import annotations
 
 import enum
+import fnmatch
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
@@ -256,6 +257,12 @@ class Profile(Strict):
         if feature.version:
             return str(feature) in {str(version) for version in self.versions}
         return feature in self.features
+
+    def retains(self, kind: str, name: str) -> bool:
+        """True if an object of that kind and name may outlive its graph."""
+        return any(
+            row.kind == kind and fnmatch.fnmatchcase(name, row.name) for row in self.retained
+        )
 
     def excuse(self, feature: Feature) -> str:
         """Why the cases that need an undeclared feature do not count against the operator; empty if

@@ -15,8 +15,8 @@ from conformance.driver.environment import CaseEnvironment
 from conformance.driver.namespaces import namespace_name, open_namespace
 from conformance.driver.requests import GraphRequests
 from conformance.history.records import JSON_LINES, OperatorEvent
-from conformance.judge.state.base import Sight, Wanted
-from conformance.judge.state.managers import operators_managers
+from conformance.judge.managers import operators_managers
+from conformance.judge.snapshot import Snapshot, Wanted
 from conformance.judge.state.match import mismatches
 from conformance.kube import Api
 from conformance.model.errors import InfraError
@@ -182,7 +182,7 @@ class TestEnvironment:
             end = time.monotonic() + bounds.warm_up
             while time.monotonic() < end:
                 tail.poll()
-                if not mismatches(Sight(state=tail.state(), wanted=wanted)):
+                if not mismatches(Snapshot(state=tail.state(), wanted=wanted)):
                     break
                 time.sleep(bounds.poll)
             if self._cluster.audit_log is None:

@@ -11,8 +11,8 @@ from conformance.driver.checkpoints import CaseOver
 from conformance.driver.trial import Trial
 from conformance.evidence.explain import explain
 from conformance.history import store
-from conformance.judge.checks.judge import judge
-from conformance.judge.checks.looks import others_of
+from conformance.judge.case import Case
+from conformance.judge.verdict import judge
 from conformance.model.errors import InfraError, Violation
 from conformance.model.verdict import Verdict
 from conformance.plugin.trials import CONFORMED, operator_events
@@ -56,7 +56,7 @@ def run_case(
     allure_case(history, judgement, explanation)
     item.stash[CONFORMED] = judgement.verdict is Verdict.CONFORMS and not problem
     if item.stash[CONFORMED]:
-        case_conforms(trial.environment.recording, history, others=others_of(history))
+        case_conforms(trial.environment.recording, history, others=Case(history).others)
     if result.gates:
         if result.verdict is Verdict.VIOLATES and result.findings and not result.unexpected_passes:
             raise Violation(explanation.text)

@@ -19,9 +19,10 @@ from conformance.history.records import (
     Record,
     Scope,
 )
-from conformance.judge.checks.judge import judge
-from conformance.judge.checks.leftovers import left
-from conformance.judge.checks.storms import operators_writes, too_many
+from conformance.judge.case import Case
+from conformance.judge.run.leftovers import left
+from conformance.judge.run.storms import operators_writes, too_many
+from conformance.judge.verdict import judge
 from conformance.kube import Api, Resource
 from conformance.model.errors import ConformanceError
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP
@@ -189,7 +190,7 @@ def _await_gone(judging: _Judging, graphs: int) -> bool:
             again = now
             _delete_graphs(judging.session, components=False)
         # Whole graphs first: to look at everything takes the time of the platform's own work.
-        if not _graphs_left(record) and not left(judging.history()):
+        if not _graphs_left(record) and not left(Case(judging.history())):
             return True
         if now - begun > allowed:
             return False

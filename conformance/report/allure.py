@@ -25,8 +25,8 @@ from conformance.model.errors import InfraError, Violation
 from conformance.model.verdict import Outcome, Verdict
 
 if TYPE_CHECKING:
-    from conformance.judge.checks.base import CheckResult
-    from conformance.judge.checks.judge import Judgement
+    from conformance.judge.findings import CheckResult
+    from conformance.judge.verdict import Judgement
 
 # allure ships without annotations.
 _dynamic: Any = allure.dynamic

@@ -31,7 +31,7 @@ from conformance.report.model import (
 )
 
 if TYPE_CHECKING:
-    from conformance.judge.checks.judge import Judgement
+    from conformance.judge.verdict import Judgement
 
 # The outcome that says most about a case comes first.
 _TELLING = (

@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance.history import store
 from conformance.history.history import History
-from conformance.judge.checks.judge import Judgement, judge
+from conformance.judge.verdict import Judgement, judge
 from conformance.model.errors import ConformanceError
 from conformance.model.verdict import Verdict
 from conformance.report import collect, files

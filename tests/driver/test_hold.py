@@ -11,9 +11,9 @@ from conformance.driver import hold as hold_module
 from conformance.driver.hold import Wait, WaitResult
 from conformance.driver.wait_line import WaitLine
 from conformance.history.records import CheckpointEnd, Event, EventType
-from conformance.judge.state.base import Mismatch
-from conformance.judge.state.changes import Act, Change
-from conformance.judge.state.writes import CountedWrite
+from conformance.judge.changes import Act, Change
+from conformance.judge.mismatch import Mismatch
+from conformance.judge.writers import CountedWrite
 from conformance.model.errors import InfraError
 from conformance.model.kinds import Actor
 from conformance.model.state import State

@@ -6,8 +6,8 @@ from typing import Any
 
 from conformance.history.history import History
 from conformance.history.records import CheckpointEnd, OperatorEventKind, Step, Tables
-from conformance.judge.checks.base import CheckResult
-from conformance.judge.checks.judge import Judgement
+from conformance.judge.findings import CheckResult
+from conformance.judge.verdict import Judgement
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, ApiVersion, Graph, Role, Service
 from conformance.model.manifest import manifest
 from conformance.model.profile import Profile

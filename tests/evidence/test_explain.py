@@ -8,7 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from conformance.evidence.explain import explain
 from conformance.history.history import History
-from conformance.judge.checks.judge import Judgement
+from conformance.judge.verdict import Judgement
 from conformance.model.verdict import Verdict
 from tests.evidence import sample
 

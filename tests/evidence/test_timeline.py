@@ -19,7 +19,7 @@ def test_times_count_from_the_answer_and_name_the_writer() -> None:
     lines = _lines(render(history, scene_of(history)))
     assert lines[0].startswith("+0.00 s suite DGD vllm-agg: add-multinode-2 through merge-patch")
     assert "+0.20 s operator PodGroup vllm-agg-worker-0 created (minMember 2)" in lines
-    assert "+0.35 s LWS controller StatefulSet vllm-agg-worker-0 created" in lines
+    assert "+0.35 s LWS controller StatefulSet vllm-agg-worker-0 created (replicas 1)" in lines
     assert "+1.00 s Kubernetes Pod vllm-agg-worker-0 Ready" in lines
     assert lines[-2:] == [
         "+30.00 s ── deadline, 30 s",

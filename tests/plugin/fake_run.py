@@ -27,7 +27,7 @@ from conformance.history.records import (
     Scope,
     Soak,
 )
-from conformance.judge.checks.judge import judge
+from conformance.judge.verdict import judge
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.profile import Profile

@@ -15,7 +15,7 @@ from conformance.cluster.programs import ensure
 from conformance.history import store
 from conformance.history.history import History
 from conformance.history.records import Event, Gap, Header, Write
-from conformance.judge.state.writes import log_of
+from conformance.judge.case import Case
 from conformance.kube import Api, Resource, apply_manifests, raise_for
 from conformance.model.kinds import Actor
 from conformance.record import Ready, RecorderProcess, Tail, verify
@@ -131,8 +131,8 @@ def check_life(history: History, before_delete: int) -> None:
     # Foreground deletion: the owner goes last, at whatever order the kinds' events came in.
     pods = [life for life in history.lives.values() if life.last.kind == "Pod"]
     assert all((life.deleted_revision or 0) < a.deleted_revision for life in pods)
-    assert log_of(history).creator(a.uid) is Actor.SUITE
-    assert {log_of(history).creator(pod.uid) for pod in pods} == {Actor.PLATFORM}
+    assert Case(history).log.creator(a.uid) is Actor.SUITE
+    assert {Case(history).log.creator(pod.uid) for pod in pods} == {Actor.PLATFORM}
     assert not any("managedFields" in e.object["metadata"] for e in history.events)
     assert history.gaps == []
 

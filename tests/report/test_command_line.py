@@ -13,7 +13,7 @@ from conformance import paths
 from conformance.__main__ import main
 from conformance.history import store
 from conformance.history.history import History
-from conformance.judge.checks.judge import Judgement
+from conformance.judge.verdict import Judgement
 from conformance.model.bounds import Bounds
 from conformance.model.errors import UsageError
 from conformance.model.verdict import Verdict

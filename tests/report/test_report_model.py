@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from conformance.evidence.known import known_failure, unexpected_passes
-from conformance.judge.checks.judge import Judgement
+from conformance.judge.verdict import Judgement
 from conformance.model.bounds import Bounds
 from conformance.model.profile import KnownFailure, Profile
 from conformance.model.verdict import CheckerName, Outcome, Verdict

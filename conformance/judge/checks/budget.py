@@ -1,21 +1,14 @@
-"""How many ready pods a service must keep while it changes: by the workloads' own strategies.
-
-Deployment: spec.strategy, defaults RollingUpdate 25 %/25 % (maxUnavailable rounded down, maxSurge
-up; both 0 means maxUnavailable 1). LeaderWorkerSet: rolloutStrategy, default maxUnavailable 1, in
-groups. Sources: the API reference of both kinds.
-"""
+"""How many ready pods a service must keep while it changes: by the workloads' own strategies."""
 
 from __future__ import annotations
 
 import enum
-import math
 from collections.abc import Iterable
-from typing import Any
 
 from conformance.history.records import Step
-from conformance.judge.checks.family import Place
+from conformance.judge.lineage import Place
 from conformance.model.graph import Graph, Service
-from conformance.model.kinds import DEPLOYMENT, LWS, WORKLOADS
+from conformance.model.kinds import WORKLOADS
 from conformance.model.state import Obj
 
 
@@ -78,37 +71,11 @@ def _between(old: Service, new: Service) -> set[Touch]:
 
 
 def budget(workloads: Iterable[Obj], *, wanted: int) -> int:
-    """Ready pods (of an LWS: ready leaders) that must be there at each instant, when the service
+    """Ready pods (of groups: ready leaders) that must be there at each instant, when the service
     wants `wanted` of them both before and after."""
-    several = list(workloads)
-    lost = sum(_unavailable(w, wanted if len(several) == 1 else _groups(w)) for w in several)
+    several = [(WORKLOADS[workload.kind], workload) for workload in workloads]
+    lost = sum(
+        row.unavailable(workload, wanted=wanted if len(several) == 1 else row.groups_of(workload))
+        for row, workload in several
+    )
     return max(0, wanted - lost)
-
-
-def _groups(workload: Obj) -> int:
-    value = workload.at(*WORKLOADS[workload.kind].groups)
-    return 1 if value is None else int(value)
-
-
-def _unavailable(workload: Obj, wanted: int) -> int:
-    if workload.kind == DEPLOYMENT:
-        strategy = workload.at("spec", "strategy", default={})
-        if strategy.get("type") == "Recreate":
-            return wanted
-        rolling = strategy.get("rollingUpdate") or {}
-        lost = _resolve(rolling.get("maxUnavailable", "25%"), wanted, math.floor)
-        surge = _resolve(rolling.get("maxSurge", "25%"), wanted, math.ceil)
-        return 1 if lost == 0 and surge == 0 else lost
-    if workload.kind == LWS:
-        path = ("spec", "rolloutStrategy", "rollingUpdateConfiguration")
-        rolling = workload.at(*path, default={}) or {}
-        return _resolve(rolling.get("maxUnavailable", 1), wanted, math.floor)
-    # A kind whose strategy is not known promises nothing that could be held against it.
-    return wanted
-
-
-def _resolve(value: Any, of: int, rounding: Any) -> int:
-    text = str(value)
-    if text.endswith("%"):
-        return int(rounding(int(text[:-1]) * of / 100))
-    return int(text)

@@ -7,20 +7,18 @@ end up gone. Later ones, and the same object made again, violate.
 
 from __future__ import annotations
 
-import fnmatch
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from conformance.history.history import History, Life
-from conformance.history.records import Checkpoint, CheckpointEnd, EventType, Step
-from conformance.judge.checks.base import CheckResult
-from conformance.judge.checks.family import family_of, foreign_uids
-from conformance.judge.checks.windows import checkpoint_of, doubts, window
-from conformance.judge.checks.words import by, listing, named, origin, plural, seconds, subject
-from conformance.judge.state.changes import EVIDENCE_KINDS
-from conformance.judge.state.writes import log_of
-from conformance.model.kinds import PLATFORM_KINDS, Actor, ownerless
+from conformance.history.history import Life
+from conformance.history.records import EventType, Step
+from conformance.judge.case import Case, CasePoint
+from conformance.judge.doubts import doubts
+from conformance.judge.findings import CheckResult, blame, finding, or_doubts
+from conformance.judge.sentences import origin
+from conformance.judge.wording import by, count, join, noun, nouns, seconds, subject
+from conformance.model.kinds import EVIDENCE_KINDS, Actor, of_platform, ownerless
 from conformance.model.ownership import dead_owners
 from conformance.model.state import Obj, State
 from conformance.model.transition import ChangeKind
@@ -33,9 +31,10 @@ _NAME = CheckerName.DELETION
 class _Deletion:
     """One accepted delete: the object, when it was deleted, and when that is judged."""
 
+    case: Case
     step: Step
     root: Life
-    checkpoint: Checkpoint
+    point: CasePoint
     revision: int
     """That of the first event that shows the object deleted or being deleted."""
 
@@ -45,110 +44,96 @@ class _Deletion:
 
     @property
     def what(self) -> str:
-        return named(self.root.last)
+        return noun(self.root.last)
 
 
-def check(history: History) -> CheckResult:
+def check(case: Case) -> CheckResult:
     """Judge every accepted delete of a graph or component."""
-    steps = [s for s in history.steps if ChangeKind.DELETE in s.kinds and s.accepted]
+    steps = [s for s in case.history.steps if ChangeKind.DELETE in s.kinds and s.accepted]
     findings: list[Finding] = []
     for step in steps:
-        deletion = _deletion(history, step)
-        if isinstance(deletion, Finding):
-            findings.append(deletion)
-            continue
-        seen = [*_left(history, deletion), *_made(history, deletion)]
-        if not any(finding.gates for finding in seen):
-            within = window(history, step.sent_at, deletion.checkpoint.at)
-            claim = f"nothing of {deletion.what} was left or made again"
-            seen += doubts(history, _NAME, deletion.checkpoint, within, claim=claim)
-        findings += seen
+        deletion = _deletion(case, step)
+        findings += [deletion] if isinstance(deletion, Finding) else _judged(deletion)
     return CheckResult(checker=_NAME, findings=tuple(findings), looked_at=len(steps))
 
 
-def _deletion(history: History, step: Step) -> _Deletion | Finding:
-    checkpoint = checkpoint_of(history, step)
+def _judged(deletion: _Deletion) -> list[Finding]:
+    case, point = deletion.case, deletion.point
+    window = case.window(deletion.step.sent_at, point.at)
+    claim = f"nothing of {deletion.what} was left or made again"
+    return or_doubts(
+        [*_left(deletion), *_made(deletion)],
+        lambda: doubts(case, _NAME, point, window, claim=claim),
+    )
+
+
+def _deletion(case: Case, step: Step) -> _Deletion | Finding:
+    point = case.point_of(step)
     roots = [
         life
-        for life in history.lives.values()
+        for life in case.history.lives.values()
         if life.last.kind == step.target_kind
         and life.last.name == step.target
         and life.last.namespace == step.namespace
         and (life.deleted_at is None or life.deleted_at >= step.sent_at)
         and (life.created_at is None or life.created_at <= step.answered_at)
     ]
-    if checkpoint is None or len(roots) != 1:
-        why = "no checkpoint judges it" if checkpoint is None else "it was not recorded"
-        return Finding(
-            checker=_NAME,
-            verdict=Verdict.UNKNOWN,
-            subject=f"{step.target_kind}/{step.target}",
-            message=f"The deletion of {step.target_kind} {step.target} cannot be judged: {why}.",
-            graph=step.target,
-            step=step.name,
-            first_at=step.sent_at,
-        )
+    if point is None or len(roots) != 1:
+        why = "no checkpoint judges it" if point is None else "it was not recorded"
+        return finding(
+            _NAME, Verdict.UNKNOWN, f"{step.target_kind}/{step.target}",
+            f"The deletion of {step.target_kind} {step.target} cannot be judged: {why}",
+            graph=step.target, step=step.name, first_at=step.sent_at,
+        )  # fmt: skip
     root = roots[0]
     ending = (e for e in root.events if e.type is EventType.DELETED or e.obj.deleting)
     first = next(ending, None)
-    revision = first.revision if first else history.revision_at(step.answered_at)
-    return _Deletion(step=step, root=root, checkpoint=checkpoint, revision=revision)
+    revision = first.revision if first else case.history.revision_at(step.answered_at)
+    return _Deletion(case=case, step=step, root=root, point=point, revision=revision)
 
 
 # What is left ---------------------------------------------------------------------------------
 
 
-def _left(history: History, deletion: _Deletion) -> Iterator[Finding]:
-    state = history.at_checkpoint(deletion.checkpoint)
-    family = family_of(history)
-    ours = {deletion.root.uid, *family.belongings(deletion.root)}
-    if not deletion.checkpoint.graphs and not deletion.checkpoint.components:
+def _left(deletion: _Deletion) -> Iterator[Finding]:
+    case, point, state = deletion.case, deletion.point, deletion.point.state
+    ours = {deletion.root.uid, *case.lineage.belongings(deletion.root)}
+    if not point.graphs:
         # Nothing else is served here, so whatever the operator made was made for this graph.
-        log = log_of(history)
-        ours |= {
-            obj.uid
-            for obj in state
-            if obj.namespace == history.namespace and log.creator(obj.uid) is Actor.OPERATOR
-        }
-    strangers = foreign_uids(history)
-    bound = history.bounds.deletion_deadline
-    waited = deletion.checkpoint.at - deletion.at
+        own = (obj.uid for obj in state if obj.namespace == case.namespace)
+        ours |= {uid for uid in own if case.creator(uid) is Actor.OPERATOR}
     left = {
         obj.uid: obj
         for obj in state
-        if obj.uid in ours and obj.uid not in strangers and not _may_stay(history, obj)
+        if obj.uid in ours and obj.uid not in case.foreign and not _may_stay(case, obj)
     }
     for obj in left.values():
-        if any(str(owner.get("uid", "")) in left for owner in obj.owners):
-            continue
-        dead = dead_owners(state, obj)
-        below = [o for o in state.descendants(obj.uid) if o.uid in left]
-        tree = f" with {plural(len(below), 'object')} below it" if below else ""
-        # Before the deadline it may yet go; but nobody saw it go, so nothing is proven either.
-        late = waited >= bound
-        yield Finding(
-            checker=_NAME,
-            verdict=Verdict.VIOLATES if late else Verdict.UNKNOWN,
-            subject=subject(obj),
-            message=f"{named(obj)}{tree} is still there {seconds(waited)} after {deletion.what} "
-            f"was deleted ({deletion.step.propagation or 'default'} propagation, "
-            f"{seconds(bound)} allowed); it is {origin(history, state, obj)}"
-            f"{_held(state, obj)}{_early(deletion.checkpoint, late)}.",
-            graph=deletion.step.target,
-            step=deletion.step.name,
-            first_at=deletion.at,
-            last_at=deletion.checkpoint.at,
-            evidence={"uid": obj.uid, "dead owners": dead, "below": [str(o) for o in below]},
-        )
+        if not any(str(owner.get("uid", "")) in left for owner in obj.owners):
+            below = [one for one in state.descendants(obj.uid) if one.uid in left]
+            yield _still_there(deletion, obj, below)
 
 
-def _may_stay(history: History, obj: Obj) -> bool:
-    if obj.kind in EVIDENCE_KINDS or ownerless(obj.kind, obj.name):
-        return True
-    return any(
-        retained.kind == obj.kind and fnmatch.fnmatchcase(obj.name, retained.name)
-        for retained in history.profile.retained
-    )
+def _still_there(deletion: _Deletion, obj: Obj, below: list[Obj]) -> Finding:
+    case, state, step = deletion.case, deletion.point.state, deletion.step
+    bound = case.bounds.deletion_deadline
+    waited = deletion.point.at - deletion.at
+    # Before the deadline it may yet go; but nobody saw it go, so nothing is proven either.
+    late = waited >= bound
+    tree = f" with {count(len(below), 'object')} below it" if below else ""
+    return finding(
+        _NAME, Verdict.VIOLATES if late else Verdict.UNKNOWN, obj,
+        f"{noun(obj)}{tree} is still there {seconds(waited)} after {deletion.what} was deleted "
+        f"({step.propagation or 'default'} propagation, {seconds(bound)} allowed); "
+        f"{origin(case, state, [obj])}{_held(state, obj)}{'' if late else _early(deletion.point)}",
+        graph=step.target, step=step.name, first_at=deletion.at, last_at=deletion.point.at,
+        uid=obj.uid,
+        **{"dead owners": dead_owners(state, obj), "below": [str(one) for one in below]},
+    )  # fmt: skip
+
+
+def _may_stay(case: Case, obj: Obj) -> bool:
+    excused = obj.kind in EVIDENCE_KINDS or ownerless(obj.kind, obj.name) is not None
+    return excused or case.profile.retains(obj.kind, obj.name)
 
 
 def _held(state: State, obj: Obj) -> str:
@@ -157,59 +142,59 @@ def _held(state: State, obj: Obj) -> str:
         return " and nobody has deleted it"
     if not obj.finalizers:
         return ""
-    text = f"; it is being deleted, held by {listing(obj.finalizers)}"
+    text = f"; it is being deleted, held by {join(obj.finalizers, most=4)}"
     if "foregroundDeletion" in obj.finalizers:
         blocking = [
-            named(child)
+            child
             for child in state.children(obj.uid)
             for owner in child.owners
             if owner.get("uid") == obj.uid and owner.get("blockOwnerDeletion")
         ]
-        text += f", which waits for {listing(blocking)}" if blocking else ""
+        text += f", which waits for {nouns(blocking)}" if blocking else ""
     return text
 
 
-def _early(checkpoint: Checkpoint, late: bool) -> str:
-    if late:
-        return ""
-    if checkpoint.end is CheckpointEnd.HELD:
-        return "; the wait ended before, taking the deletion for done"
-    return "; the wait ended before"
+def _early(point: CasePoint) -> str:
+    taken = ", taking the deletion for done" if point.held else ""
+    return f"; the wait ended before{taken}"
 
 
 # What is made after ---------------------------------------------------------------------------
 
 
-def _made(history: History, deletion: _Deletion) -> Iterator[Finding]:
-    family, log = family_of(history), log_of(history)
-    ours = family.belongings(deletion.root)
+def _made(deletion: _Deletion) -> Iterator[Finding]:
+    case = deletion.case
+    ours = case.lineage.belongings(deletion.root)
     known = {
         (life.last.kind, life.last.name)
         for uid in ours
-        if (life := history.lives.get(uid)) and _born(life) <= deletion.revision
+        if (life := case.history.lives.get(uid)) and _born(life) <= deletion.revision
     }
     # An operator that works against the garbage collector makes the same object many times over:
     # one finding an object, which tells how often.
     rows: dict[tuple[str, Actor, bool, bool], list[Life]] = defaultdict(list)
-    for life in sorted(_created_since(history, deletion, ours), key=_born):
-        creator = log.creator(life.uid)
+    for life in sorted(_created_since(deletion, ours), key=_born):
+        creator = case.creator(life.uid)
         if creator in (Actor.OPERATOR, Actor.UNKNOWN):
             again = (life.first.kind, life.first.name) in known
-            gone = life.deleted_at is not None and life.deleted_at <= deletion.checkpoint.at
-            rows[subject(life.first), creator, again, gone].append(life)
-    for (_, creator, again, _), lives in rows.items():
-        yield _creation(history, deletion, lives, creator, again=again)
+            rows[subject(life.first), creator, again, _gone(deletion, life)].append(life)
+    for (_, creator, again, gone), lives in rows.items():
+        yield _creation(deletion, lives, creator, again=again, gone=gone)
 
 
-def _created_since(history: History, deletion: _Deletion, ours: set[str]) -> Iterator[Life]:
+def _gone(deletion: _Deletion, life: Life) -> bool:
+    return life.deleted_at is not None and life.deleted_at <= deletion.point.at
+
+
+def _created_since(deletion: _Deletion, ours: frozenset[str]) -> Iterator[Life]:
     """What was created between the deletion and its checkpoint, but for the platform's own."""
     for uid in ours:
-        life = history.lives.get(uid)
+        life = deletion.case.history.lives.get(uid)
         if life is None or life.created_at is None or _born(life) <= deletion.revision:
             continue
-        if life.first.kind in PLATFORM_KINDS or life.first.kind in EVIDENCE_KINDS:
+        if of_platform(life.first) or life.first.kind in EVIDENCE_KINDS:
             continue
-        if life.created_at <= deletion.checkpoint.at:
+        if life.created_at <= deletion.point.at:
             yield life
 
 
@@ -218,33 +203,26 @@ def _born(life: Life) -> int:
 
 
 def _creation(
-    history: History, deletion: _Deletion, lives: list[Life], creator: Actor, *, again: bool
+    deletion: _Deletion, lives: list[Life], creator: Actor, *, again: bool, gone: bool
 ) -> Finding:
     """What one object's creations after the deletion mean; `lives` are of one name, oldest first."""
     lags = [max(0.0, life.created_at - deletion.at) for life in lives if life.created_at]
-    first, last = lives[0], lives[-1]
-    gone = all(
-        life.deleted_at is not None and life.deleted_at <= deletion.checkpoint.at for life in lives
-    )
-    on_its_way = max(lags) <= history.bounds.create_after_delete and gone and not again
-    if on_its_way:
+    first, last, step = lives[0], lives[-1], deletion.step
+    soon = max(lags) <= deletion.case.bounds.create_after_delete
+    if soon and gone and not again:
         verdict = Verdict.CONFORMS
         why = "; it was on its way already and is gone, so it does not count"
     else:
-        verdict = Verdict.VIOLATES if creator is Actor.OPERATOR else Verdict.UNKNOWN
+        verdict = blame(creator)
         why = ", although it had been deleted with the graph" if again else ""
         why += "" if gone else ", and it is still there"
     verb = "made again" if again else "created"
-    more = f" and {plural(len(lives) - 1, 'time')} more until {lags[-1]:.1f} s"
-    return Finding(
-        checker=_NAME,
-        verdict=verdict,
-        subject=subject(first.first),
-        message=f"{named(first.first)} was {verb} by {by(creator)} {lags[0]:.1f} s after "
-        f"{deletion.what} was deleted{more if len(lives) > 1 else ''}{why}.",
-        graph=deletion.step.target,
-        step=deletion.step.name,
-        first_at=first.created_at,
-        last_at=last.deleted_at,
-        evidence={"uids": [life.uid for life in lives], "again": again},
-    )
+    times = count(len(lives) - 1, "time")
+    more = f" and {times} more until {lags[-1]:.1f} s" if len(lives) > 1 else ""
+    return finding(
+        _NAME, verdict, first.first,
+        f"{noun(first.first)} was {verb} by {by(creator)} {lags[0]:.1f} s after {deletion.what} was "
+        f"deleted{more}{why}",
+        graph=step.target, step=step.name, first_at=first.created_at, last_at=last.deleted_at,
+        uids=[life.uid for life in lives], again=again,
+    )  # fmt: skip

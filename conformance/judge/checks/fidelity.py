@@ -13,20 +13,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.history.history import History
-from conformance.history.records import Checkpoint, CheckpointEnd
-from conformance.judge.checks.base import CheckResult
-from conformance.judge.checks.containment import Difference, pod_differences
+from conformance.history.records import CheckpointEnd
+from conformance.judge.case import Case, CasePoint
 from conformance.judge.checks.users_graph import users_graph
-from conformance.judge.checks.windows import judged_checkpoints
-from conformance.judge.checks.words import listing, named, origin, seconds, subject
-from conformance.judge.state.base import Sight, Wanted
-from conformance.judge.state.view import Part, View
-from conformance.judge.state.workloads import right
+from conformance.judge.compare.containment import Difference, pod_differences
+from conformance.judge.findings import CheckResult, finding
+from conformance.judge.sentences import origin
+from conformance.judge.snapshot import ServiceSnapshot
+from conformance.judge.wording import join, noun, seconds
 from conformance.model.graph import GRAPH_KIND, Service
-from conformance.model.kinds import LWS_WORKER_INDEX_LABEL
+from conformance.model.kinds import WORKLOADS, takes_requests
 from conformance.model.profile import Profile
-from conformance.model.state import Obj, State
+from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName, Finding, Verdict
 
 _NAME = CheckerName.FIDELITY
@@ -45,128 +43,98 @@ class _Shown:
     """False for the followers of a group, whose command is the operator's affair."""
 
 
-def check(history: History) -> CheckResult:
+def check(case: Case) -> CheckResult:
     """Compare every service with its workloads and pods at every judged checkpoint."""
     findings: list[Finding] = []
     looked_at = 0
-    for checkpoint in judged_checkpoints(history):
-        if checkpoint.end is CheckpointEnd.INTERRUPTED:
+    for point in case.judged:
+        if point.interrupted:
             continue
-        findings += users_graph(history, checkpoint)
-        if checkpoint.blocked:
+        findings += users_graph(case, point)
+        if point.checkpoint.blocked:
             continue
-        state = history.at_checkpoint(checkpoint)
-        wanted = Wanted(
-            namespace=history.namespace,
-            graphs=checkpoint.graphs,
-            components=checkpoint.components,
-            profile=history.profile,
-            others=frozenset(foreign.uid for foreign in history.foreign),
-        )
-        for part in View(Sight(state=state, wanted=wanted)).parts:
-            shown = list(_shown(part, history.profile))
+        for service in point.snapshot.services:
+            shown = list(_shown(service))
             looked_at += len(shown)
-            if not shown and part.service.groups:
-                findings.append(_nothing(part, checkpoint))
-            findings += _part(history, checkpoint, state, part, shown)
-        if not any(finding.gates for finding in findings):
-            findings += _disagreed(checkpoint)
+            findings += _compared(point, service, shown)
+        if not any(one.gates for one in findings):
+            findings += _disagreed(point)
     return CheckResult(checker=_NAME, findings=tuple(findings), looked_at=looked_at)
 
 
-def _nothing(part: Part, checkpoint: Checkpoint) -> Finding:
-    return Finding(
-        checker=_NAME,
-        verdict=Verdict.UNKNOWN,
-        subject=part.name,
-        message=f"Service {part.name} of {part.graph.name} has no workload of the wanted kind at "
-        f"{checkpoint.name}, so there is nothing to compare with what the user wrote.",
-        graph=part.graph.name,
-        last_at=checkpoint.at,
-    )
-
-
-def _disagreed(checkpoint: Checkpoint) -> Iterator[Finding]:
-    for kind, difference in checkpoint.disagreed.items():
-        yield Finding(
-            checker=_NAME,
-            verdict=Verdict.UNKNOWN,
-            subject=checkpoint.name,
-            message=f"The record of {kind} disagreed with a list at {checkpoint.name} ({difference}), "
-            "so what the children carried is not known.",
-            last_at=checkpoint.at,
+def _disagreed(point: CasePoint) -> Iterator[Finding]:
+    for kind, difference in point.checkpoint.disagreed.items():
+        text = (
+            f"The record of {kind} disagreed with a list at {point.name} ({difference}), so it is not "
+            "known what the children carried"
         )
+        yield finding(_NAME, Verdict.UNKNOWN, point.name, text, last_at=point.at)
 
 
 # What there is to compare ---------------------------------------------------------------------
 
 
-def _shown(part: Part, profile: Profile) -> Iterator[_Shown]:
-    workloads = [w for w in right(part, profile) if not w.deleting]
-    if not part.service.groups:
+def _shown(service: ServiceSnapshot) -> Iterator[_Shown]:
+    if not service.service.groups:
         # At zero replicas no workload, or an empty one, is right; an empty one runs nothing.
         return
-    for workload in workloads:
-        yield from _templates(workload)
-    for pod in part.live_pods:
-        leads = pod.labels.get(LWS_WORKER_INDEX_LABEL, "0") == "0"
+    for workload in service.right:
+        if not workload.deleting:
+            yield from _templates(workload)
+    for pod in service.live_pods:
         yield _Shown(
             obj=pod, where="", spec=pod.spec, labels=pod.labels, annotations=pod.annotations,
-            leads=leads,
+            leads=takes_requests(pod),
         )  # fmt: skip
 
 
 def _templates(workload: Obj) -> Iterator[_Shown]:
-    groups = workload.at("spec", "leaderWorkerTemplate")
-    if groups is None:
-        template = workload.at("spec", "template")
-        if template is not None:
-            yield _template(workload, template, where=" template", leads=True)
-        return
-    worker = groups.get("workerTemplate") or {}
-    # Without a leader template the worker's is used for leaders, too (LWS API).
-    leader = groups.get("leaderTemplate")
-    yield _template(workload, leader or worker, where=" leader template", leads=True)
-    if leader:
-        yield _template(workload, worker, where=" worker template", leads=False)
-
-
-def _template(workload: Obj, template: Mapping[str, Any], *, where: str, leads: bool) -> _Shown:
-    metadata = template.get("metadata") or {}
-    return _Shown(
-        obj=workload, where=where, spec=template.get("spec") or {}, leads=leads,
-        labels=metadata.get("labels") or {}, annotations=metadata.get("annotations") or {},
-    )  # fmt: skip
+    for place, template in WORKLOADS[workload.kind].templates_of(workload):
+        metadata = template.get("metadata") or {}
+        yield _Shown(
+            obj=workload, where=f" {place.name}", spec=template.get("spec") or {},
+            leads=place.leads, labels=metadata.get("labels") or {},
+            annotations=metadata.get("annotations") or {},
+        )  # fmt: skip
 
 
 # Comparing ------------------------------------------------------------------------------------
 
 
-def _part(
-    history: History, checkpoint: Checkpoint, state: State, part: Part, shown: list[_Shown]
-) -> Iterator[Finding]:
+def _compared(point: CasePoint, service: ServiceSnapshot, shown: list[_Shown]) -> Iterator[Finding]:
+    if not shown and service.service.groups:
+        text = (
+            f"Service {service.name} of {service.graph.name} has no workload of the wanted kind at "
+            f"{point.name}, so there is nothing to compare with what the user wrote"
+        )
+        yield finding(
+            _NAME, Verdict.UNKNOWN, service.name, text,
+            graph=service.graph.name, last_at=point.at,
+        )  # fmt: skip
     by_field: dict[str, list[tuple[_Shown, Difference]]] = {}
     for row in shown:
-        for difference in _differences(part.service, row, history.profile):
+        for difference in _differences(service.service, row, point.case.profile):
             by_field.setdefault(difference.field, []).append((row, difference))
-    rolling = checkpoint.end is CheckpointEnd.DEADLINE and _rolling(state, part, history.profile)
-    for field, rows in by_field.items():
-        first, difference = rows[0]
-        objects = listing(dict.fromkeys(f"{named(r.obj)}{r.where}" for r, _ in rows), limit=3)
-        late = seconds(checkpoint.at - checkpoint.since)
-        unfinished = "; the graph's status reports a rollout in progress" if rolling else ""
-        yield Finding(
-            checker=_NAME,
-            verdict=Verdict.UNKNOWN if rolling else Verdict.VIOLATES,
-            subject=subject(first.obj),
-            message=f"{objects} of service {part.name} of {part.graph.name} lacks what the user "
-            f"wrote {late} after the last change: {difference}; it is "
-            f"{origin(history, state, first.obj)}{unfinished}.",
-            graph=part.graph.name,
-            first_at=checkpoint.since,
-            last_at=checkpoint.at,
-            evidence={"field": field, "wanted": difference.wanted, "found": difference.found},
-        )
+    for rows in by_field.values():
+        yield _lacking(point, service, rows)
+
+
+def _lacking(
+    point: CasePoint, service: ServiceSnapshot, rows: list[tuple[_Shown, Difference]]
+) -> Finding:
+    first, difference = rows[0]
+    objects = list(dict.fromkeys(f"{noun(row.obj)}{row.where}" for row, _ in rows))
+    verb = "lacks" if len(objects) == 1 else "lack"
+    rolling = point.checkpoint.end is CheckpointEnd.DEADLINE and _rolling(service)
+    unfinished = "; the graph's status reports a rollout in progress" if rolling else ""
+    return finding(
+        _NAME, Verdict.UNKNOWN if rolling else Verdict.VIOLATES, first.obj,
+        f"{join(objects)} of service {service.name} of {service.graph.name} {verb} what the user "
+        f"wrote {seconds(point.at - point.checkpoint.since)} after the last change: {difference}; "
+        f"{origin(point.case, point.state, [first.obj])}{unfinished}",
+        graph=service.graph.name, first_at=point.checkpoint.since, last_at=point.at,
+        field=difference.field, wanted=difference.wanted, found=difference.found,
+    )  # fmt: skip
 
 
 def _differences(service: Service, row: _Shown, profile: Profile) -> Iterator[Difference]:
@@ -178,28 +146,23 @@ def _differences(service: Service, row: _Shown, profile: Profile) -> Iterator[Di
         reserved=profile.labels.reserved,
         runs=row.leads,
     )
-    for difference in found:
-        if not _excepted(difference.field, service, profile):
-            yield difference
+    return (one for one in found if not _excepted(one.field, service, profile))
 
 
 def _excepted(field: str, service: Service, profile: Profile) -> bool:
     shape = "multinode" if service.multinode else "single"
-    for exception in profile.fidelity_exceptions:
-        if exception.shape not in (shape, "both"):
-            continue
-        inside = field.startswith(f"{exception.field}.")
-        if inside or fnmatch.fnmatchcase(field, exception.field):
-            return True
-    return False
-
-
-def _rolling(state: State, part: Part, profile: Profile) -> bool:
-    """True while the graph's status reports a rollout in progress, which excuses old pods."""
-    if part.root is None or part.root.kind != GRAPH_KIND:
-        return False
-    root = state.get(part.root.uid)
     return any(
-        root is not None and str(root.at(*rollout.path)) in rollout.values
-        for rollout in profile.rollouts
+        exception.shape in (shape, "both")
+        and (field.startswith(f"{exception.field}.") or fnmatch.fnmatchcase(field, exception.field))
+        for exception in profile.fidelity_exceptions
+    )
+
+
+def _rolling(service: ServiceSnapshot) -> bool:
+    """True while the graph's status reports a rollout in progress, which excuses old pods."""
+    root = service.root
+    if root is None or root.kind != GRAPH_KIND:
+        return False
+    return any(
+        str(root.at(*rollout.path)) in rollout.values for rollout in service.profile.rollouts
     )

@@ -8,128 +8,107 @@ hold what it needs, but not what runs it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from conformance.history.history import History
-from conformance.judge.checks.base import CheckResult
-from conformance.judge.checks.common import blind_spots, finding_of
-from conformance.judge.checks.family import family_of
-from conformance.judge.checks.looks import Look, creator, deleted_graphs, looks
-from conformance.judge.checks.sentences import elapsed, layer
-from conformance.judge.state.base import Mismatch
-from conformance.judge.state.changes import Act
+from conformance.judge.case import Case, CasePoint
+from conformance.judge.changes import Act
+from conformance.judge.doubts import blind_spots
+from conformance.judge.findings import CheckResult, blame, finding
+from conformance.judge.mismatch import Mismatch
+from conformance.judge.sentences import elapsed, finding_of
 from conformance.judge.state.orphans import unattributed
-from conformance.judge.state.words import call, subject
-from conformance.judge.state.writes import log_of
+from conformance.judge.wording import by, noun, owned_by, subject
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import WORKLOADS, Actor
-from conformance.model.ownership import describe_owner
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName, Finding, Verdict
 
-NAME = CheckerName.ORPHANS
-# What runs pods and does not end by itself.
-_RUNS = frozenset({*WORKLOADS, "ReplicaSet", "StatefulSet", "DaemonSet", "Pod"})
+_NAME = CheckerName.ORPHANS
+# What runs pods and does not end by itself, beside workloads.
+_RUNS = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "Pod"})
 
 
-def check(history: History) -> CheckResult:
+def check(case: Case) -> CheckResult:
     """What nobody owns, or nobody wants, at each checkpoint."""
-    seen = looks(history)
     findings: list[Finding] = []
-    for look in seen:
-        findings += [finding_of(look, row) for row in _unowned(look)]
-        findings += _unattributed(look)
-        findings += _elsewhere(look)
-    return CheckResult(
-        checker=NAME,
-        findings=(*findings, *blind_spots(history, seen, NAME)),
-        looked_at=len(seen),
-    )
+    mentions = _Mentions(case)
+    for point in case.seen:
+        rows = (row for row in point.mismatches if row.checker is _NAME)
+        findings += [finding_of(point, row) for row in rows if not _still_deleting(point, row)]
+        findings += _unattributed(point)
+        findings += _elsewhere(point, mentions)
+    findings += blind_spots(case, _NAME)
+    return CheckResult(checker=_NAME, findings=tuple(findings), looked_at=len(case.seen))
 
 
-def _unowned(look: Look) -> list[Mismatch]:
-    rows = [row for row in look.mismatches if row.checker is NAME]
-    return [row for row in rows if not _still_deleting(look, row)]
-
-
-def _still_deleting(look: Look, row: Mismatch) -> bool:
+def _still_deleting(point: CasePoint, row: Mismatch) -> bool:
     """True for what belonged to a graph whose deletion may still take its time. A graph made again
     under the same name does not turn what the old one had into orphans any sooner."""
-    bounds = look.history.bounds
-    for name, at in deleted_graphs(look.history).items():
-        if not at <= look.checkpoint.at < at + bounds.deletion_deadline or row.graph not in (
-            "",
-            name,
-        ):
+    case = point.case
+    bounds = case.bounds
+    for name, at in case.deletions.items():
+        if not at <= point.at < at + bounds.deletion_deadline or row.graph not in ("", name):
             continue
-        born = [_born(look.history, uid) for uid in row.objects]
+        lives = (case.history.lives.get(uid) for uid in row.objects)
+        born = (life.created_at or 0.0 for life in lives if life is not None)
         if all(when <= at + bounds.create_after_delete for when in born):
             return True
     return False
 
 
-def _born(history: History, uid: str) -> float:
-    life = history.lives.get(uid)
-    return life.created_at or 0.0 if life is not None else 0.0
-
-
-def _unattributed(look: Look) -> list[Finding]:
+def _unattributed(point: CasePoint) -> Iterator[Finding]:
     """Objects in the namespace without an owner in it and without label: the operator's if it wrote
     them."""
-    found = []
-    for obj in unattributed(look.view):
-        if look.view.is_retained(obj):
-            continue
-        by = creator(look.history, obj.uid)
+    for obj in unattributed(point.snapshot):
+        creator = point.case.creator(obj.uid)
         owned = "has no owner in its namespace" if obj.owners else "has no owner"
-        if by is Actor.OPERATOR:
+        above = [] if obj.owners else _once_below(point.case, obj)
+        if creator is Actor.OPERATOR:
             text = f"{owned} and belongs to no graph by its labels"
-            found.append(_finding(look, obj, text, by, Verdict.VIOLATES))
-        elif not obj.owners and (above := _once_below(look, obj)):
-            text = f"{owned} any more, and was below {call(above[-1])} once"
-            blamed = any(_deleted_by_operator(look, owner) for owner in above)
+            yield _finding(point, obj, text, creator, Verdict.VIOLATES)
+        elif above:
+            text = f"{owned} any more, and was below {noun(above[-1])} once"
+            blamed = any(_deleted_by_operator(point, owner) for owner in above)
             verdict = Verdict.VIOLATES if blamed else Verdict.UNKNOWN
-            found.append(_finding(look, obj, text, by, verdict))
-        elif by is Actor.UNKNOWN:
+            yield _finding(point, obj, text, creator, verdict)
+        elif creator is Actor.UNKNOWN:
             text = f"{owned}, and the audit log does not tell whose it is"
-            found.append(_finding(look, obj, text, by, Verdict.UNKNOWN))
-    return found
+            yield _finding(point, obj, text, creator, Verdict.UNKNOWN)
 
 
-def _once_below(look: Look, obj: Obj) -> list[Obj]:
+def _once_below(case: Case, obj: Obj) -> list[Obj]:
     """What the object was below before it lost its owners, up to a graph or component; empty if it
-    was below none. The platform's own objects stay for ever if what made them is deleted with
+    was below none. The platform's own objects stay for ever if their owner is deleted with
     propagationPolicy Orphan."""
-    above = family_of(look.history).chain(obj.uid)[1:]
+    above = case.lineage.above(obj.uid)
     return above if any(o.kind in (GRAPH_KIND, COMPONENT_KIND) for o in above) else []
 
 
-def _deleted_by_operator(look: Look, obj: Obj) -> bool:
-    log = log_of(look.history)
+def _deleted_by_operator(point: CasePoint, obj: Obj) -> bool:
+    log = point.case.log
     return any(
         change.obj.uid == obj.uid
         and change.act is Act.DELETED
         and log.writer(change) is Actor.OPERATOR
-        for change in log.changes(0.0, look.checkpoint.at)
+        for change in log.changes(0.0, point.at)
     )
 
 
-def _elsewhere(look: Look) -> list[Finding]:
+def _elsewhere(point: CasePoint, mentions: _Mentions) -> Iterator[Finding]:
     """Cluster-scoped objects and those in other namespaces that name the case: once no graph of the
     case is left, they too must be gone. What runs a graph's image is out of place before that."""
-    served = bool(look.checkpoint.graphs or look.checkpoint.components)
-    images = _images(look) if served else set()
-    names = _Names(look.history)
-    found = []
-    for obj in look.view.state:
-        if obj.namespace == look.history.namespace or look.view.needs_no_owner(obj):
+    case, served = point.case, bool(point.graphs)
+    images = _images(point) if served else set()
+    for obj in point.state:
+        if obj.namespace == case.namespace or point.snapshot.needs_no_owner(obj):
             continue
-        if served and (obj.kind not in _RUNS or not images.intersection(_strings(obj.spec))):
+        runs = obj.kind in _RUNS or obj.kind in WORKLOADS
+        if served and not (runs and images.intersection(_strings(obj.spec))):
             continue
-        life = look.history.lives[obj.uid]
-        if life.created_revision is None or not names.in_(obj):
+        creator = case.creator(obj.uid)
+        if creator not in (Actor.OPERATOR, Actor.UNKNOWN):
             continue
-        by = creator(look.history, obj.uid)
-        if by not in (Actor.OPERATOR, Actor.UNKNOWN):
+        if case.history.lives[obj.uid].created_revision is None or not mentions.in_(obj):
             continue
         where = f"in namespace {obj.namespace}" if obj.namespace else "cluster-scoped"
         text = f"({where}) names this case and still exists after its last graph is gone"
@@ -137,36 +116,34 @@ def _elsewhere(look: Look) -> list[Finding]:
             text = (
                 f"({where}) names this case and runs an image of its graphs outside its namespace"
             )
-        proven = by is Actor.OPERATOR and (served or not _within_deletion(look))
-        verdict = Verdict.VIOLATES if proven else Verdict.UNKNOWN
-        found.append(_finding(look, obj, text, by, verdict))
-    return found
+        early = not served and _within_deletion(point)
+        verdict = Verdict.UNKNOWN if early else blame(creator)
+        yield _finding(point, obj, text, creator, verdict)
 
 
-def _images(look: Look) -> set[str]:
+def _images(point: CasePoint) -> set[str]:
     """The images of every service that the graphs had until then, so of what may run on, too."""
-    meant = [*look.checkpoint.graphs, *look.checkpoint.components]
-    for step in look.history.steps:
-        if step.sent_at <= look.checkpoint.at:
+    meant = list(point.graphs)
+    for step in point.case.history.steps:
+        if step.sent_at <= point.at:
             meant += [graph for graph in (step.before, step.after) if graph is not None]
     return {service.image for graph in meant for service in graph.services} - {""}
 
 
-def _within_deletion(look: Look) -> bool:
+def _within_deletion(point: CasePoint) -> bool:
     """True while a deletion may still take its time. The driver waits for the case's own namespace
     only, so what is left elsewhere this early is not proven to stay."""
-    deadline = look.history.bounds.deletion_deadline
-    return any(look.checkpoint.at < at + deadline for at in deleted_graphs(look.history).values())
+    deadline = point.case.bounds.deletion_deadline
+    return any(point.at < at + deadline for at in point.case.deletions.values())
 
 
-class _Names:
-    """What an object may mention that ties it to the case: its namespace, or the uid of a graph."""
+class _Mentions:
+    """What an object may mention that ties it to the case: its namespace, or the uid of its object."""
 
-    def __init__(self, history: History) -> None:
-        uids = [uid for uid, life in history.lives.items()
-                if life.last.namespace == history.namespace]  # fmt: skip
-        self._uids = frozenset(uids)
-        self._namespace = re.compile(rf"(?<![a-z0-9-]){re.escape(history.namespace)}(?![a-z0-9])")
+    def __init__(self, case: Case) -> None:
+        lives = case.history.lives
+        self._uids = {uid for uid, life in lives.items() if life.last.namespace == case.namespace}
+        self._namespace = re.compile(rf"(?<![a-z0-9-]){re.escape(case.namespace)}(?![a-z0-9])")
 
     def in_(self, obj: Obj) -> bool:
         """True if the object names the case in its name, labels, annotations, owners or spec."""
@@ -181,21 +158,17 @@ def _strings(value: object) -> list[str]:
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict):
-        return [text for item in value.values() for text in _strings(item)]
-    if isinstance(value, list):
-        return [text for item in value for text in _strings(item)]
-    return []
+        value = list(value.values())
+    return [text for item in value for text in _strings(item)] if isinstance(value, list) else []
 
 
-def _finding(look: Look, obj: Obj, text: str, by: Actor, verdict: Verdict) -> Finding:
-    return Finding(
-        checker=NAME,
-        verdict=verdict,
-        subject=subject(obj),
-        message=f"{call(obj)} {text}, {elapsed(look)}; it is owned by "
-        f"{describe_owner(look.view.state, obj)}, created by {layer(by)}",
-        step=look.checkpoint.steps[-1] if look.checkpoint.steps else "",
-        first_at=look.history.lives[obj.uid].created_at,
-        last_at=look.checkpoint.at,
-        evidence={"service": "", "objects": [subject(obj)], "checkpoint": look.checkpoint.name},
-    )
+def _finding(point: CasePoint, obj: Obj, text: str, creator: Actor, verdict: Verdict) -> Finding:
+    return finding(
+        _NAME, verdict, obj,
+        f"{noun(obj)} {text}, {elapsed(point)}; it is {owned_by(point.state, obj)}, created by "
+        f"{by(creator)}",
+        step=point.last_step,
+        first_at=point.case.history.lives[obj.uid].created_at,
+        last_at=point.at,
+        service="", objects=[subject(obj)], checkpoint=point.name,
+    )  # fmt: skip

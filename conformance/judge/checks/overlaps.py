@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from conformance.history.history import History
 from conformance.history.records import Event, EventType
-from conformance.judge.state.base import Sight, Wanted
+from conformance.judge.case import Case
+from conformance.judge.intent import intent
+from conformance.judge.snapshot import Snapshot
 from conformance.judge.state.coexistence import Doubling, Together, doublings
-from conformance.judge.state.intent import intent
-from conformance.judge.state.view import View
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, Graph
-from conformance.model.kinds import WORKLOADS
+from conformance.model.kinds import workload_kind
 from conformance.model.state import Obj, State
-
-_KINDS = frozenset({GRAPH_KIND, COMPONENT_KIND, *WORKLOADS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,66 +39,64 @@ class Overlap:
         return at if self.to_at is None else self.to_at
 
 
-def overlaps(history: History, others: frozenset[str]) -> list[Overlap]:
+def overlaps(case: Case) -> list[Overlap]:
     """Every stretch of coexistence in the history, judged by each graph's own spec at that time."""
     running: dict[tuple[str, str, Doubling], Overlap] = {}
     ended: list[Overlap] = []
-    for event, view in _views(history, others):
+    for event, snapshot in _snapshots(case):
         now = {
-            (row.part.graph.name, row.part.name, row.what): row
-            for row in doublings(view)
+            (row.service.graph.name, row.service.name, row.what): row
+            for row in doublings(snapshot)
             if not row.shrinking
         }
-        for key in list(running):
-            if key not in now:
-                overlap = running.pop(key)
-                ended.append(replace(overlap, to_revision=event.revision, to_at=event.at))
-        for key, row in now.items():
-            if key not in running:
-                running[key] = Overlap(
-                    graph=key[0], service=key[1], what=key[2], from_revision=event.revision,
-                    from_at=event.at, row=row, state=view.state,
-                )  # fmt: skip
-    return sorted([*ended, *running.values()], key=lambda overlap: overlap.from_revision)
+        for key in running.keys() - now.keys():
+            overlap = running.pop(key)
+            ended.append(replace(overlap, to_revision=event.revision, to_at=event.at))
+        for key in now.keys() - running.keys():
+            running[key] = Overlap(
+                graph=key[0], service=key[1], what=key[2], from_revision=event.revision,
+                from_at=event.at, row=now[key], state=snapshot.state,
+            )  # fmt: skip
+    return sorted([*ended, *running.values()], key=lambda o: (o.from_revision, o.graph, o.service))
 
 
-def _views(history: History, others: frozenset[str]) -> Iterator[tuple[Event, View]]:
+def _snapshots(case: Case) -> Iterator[tuple[Event, Snapshot]]:
+    """After each event of a graph, component or workload: what there was of these."""
     objects: dict[str, Obj] = {}
-    graphs: dict[tuple[str, int], Graph | None] = {}
-    for event in history.events:
+    intents: dict[tuple[str, int], Graph | None] = {}
+    for event in case.history.events:
         obj = event.obj
-        if obj.kind not in _KINDS or obj.namespace != history.namespace:
+        concerns = obj.kind in (GRAPH_KIND, COMPONENT_KIND) or workload_kind(obj) is not None
+        if not concerns or obj.namespace != case.namespace:
             continue
         if event.type is EventType.DELETED:
             objects.pop(obj.uid, None)
         else:
             objects[obj.uid] = obj
         state = State(objects.values(), revision=event.revision, at=event.at)
-        wanted = Wanted(
-            namespace=history.namespace,
-            graphs=_asked(state.of_kind(GRAPH_KIND), others, graphs),
-            components=_asked(
-                (o for o in state.of_kind(COMPONENT_KIND) if not o.owners), others, graphs
+        bare = (one for one in state.of_kind(COMPONENT_KIND) if not one.owners)
+        yield (
+            event,
+            case.snapshot(
+                state,
+                _asked(state.of_kind(GRAPH_KIND), case.others, intents),
+                _asked(bare, case.others, intents),
             ),
-            profile=history.profile,
-            others=others,
         )
-        yield event, View(Sight(state=state, wanted=wanted))
 
 
 def _asked(
-    roots: Iterator[Obj] | list[Obj],
+    roots: Iterable[Obj],
     others: frozenset[str],
     known: dict[tuple[str, int], Graph | None],
 ) -> tuple[Graph, ...]:
+    """What these graphs ask for, each generation read once."""
     found = []
     for root in roots:
         key = (root.uid, root.generation)
-        if root.uid in others:
-            continue
         if key not in known:
             known[key] = intent(root)
         graph = known[key]
-        if graph is not None:
+        if graph is not None and root.uid not in others:
             found.append(graph)
     return tuple(found)

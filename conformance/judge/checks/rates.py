@@ -1,4 +1,5 @@
 """How much an operator does in a hold window that changes nothing: requests, and Events it emits.
+Part of `quiescence`.
 
 An operator that starts lists everything and looks at each object once, which takes a no-op write and
 some Events an object. That pass is no unrest, whenever it comes: /readyz may well say ok before it
@@ -13,20 +14,17 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from conformance.history.history import History
-from conformance.history.records import Checkpoint, OperatorEventKind, Write
-from conformance.judge.checks.windows import Window
-from conformance.judge.checks.words import seconds
-from conformance.judge.state.changes import Change, said_at
-from conformance.judge.state.writes import log_of
+from conformance.history.records import Write
+from conformance.judge.case import Case, CasePoint
+from conformance.judge.changes import Change, said_at
+from conformance.judge.findings import finding
+from conformance.judge.wording import count, seconds
+from conformance.model.bounds import FIRST_PASS
 from conformance.model.kinds import Actor
 from conformance.model.verdict import CheckerName, Finding, Verdict
 
 _Row = TypeVar("_Row", Write, Change)
 _NAME = CheckerName.QUIESCENCE
-# How long a pass over a case's objects may take, seconds from the operator's first request there:
-# 0.5 s were measured of builds with one graph. It may look at an object more than once in it.
-_FIRST_PASS = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,72 +41,51 @@ class _Counting:
         return self.since if self.restarted_at is None else self.restarted_at
 
 
-def check(history: History, checkpoint: Checkpoint, hold: Window) -> list[Finding]:
-    """Judge the requests and the Events of a hold window."""
-    counting = _counting(history, hold)
-    return [
-        *_requests(history, checkpoint, hold, counting),
-        *_events(history, checkpoint, hold, counting),
-    ]
+def rates(case: Case, point: CasePoint) -> list[Finding]:
+    """Judge the requests and the Events of the hold window that ends at a checkpoint."""
+    counting = _counting(case, point)
+    return [*_requests(case, point, counting), *_events(case, point, counting)]
 
 
-def _requests(
-    history: History, checkpoint: Checkpoint, hold: Window, counting: _Counting
-) -> list[Finding]:
+def _requests(case: Case, point: CasePoint, counting: _Counting) -> Iterator[Finding]:
     """Mutating requests in the window, more than `write_rate` a second for each graph served."""
-    sent = log_of(history).requests(counting.begin, hold.end)
+    hold, bounds, served = point.hold, case.bounds, len(point.graphs)
+    sent = case.log.requests(counting.begin, hold.end)
     counted = list(_counted(sent, counting, at=lambda write: write.at, about=_target))
-    length = hold.end - hold.start
-    served = len(checkpoint.graphs) + len(checkpoint.components)
-    if len(counted) <= history.bounds.requests(length, served=served):
-        return []
+    if len(counted) <= bounds.requests(hold.length, served=served):
+        return
     targets = Counter(f"{write.verb} {write.resource}/{write.name}" for write in counted)
-    most, count = targets.most_common(1)[0]
-    return [
-        Finding(
-            checker=_NAME,
-            verdict=Verdict.VIOLATES,
-            subject=checkpoint.name,
-            message=f"The operator sent {len(counted)} mutating requests in the "
-            f"{seconds(length)} before {checkpoint.name}, at rest, where "
-            f"{history.bounds.requests(1.0, served=served):g} a second are allowed; {count} of them "
-            f"were {most}.",
-            first_at=counted[0].at,
-            last_at=counted[-1].at,
-            evidence={"requests": dict(targets)},
-        )
-    ]
+    most, times = targets.most_common(1)[0]
+    yield finding(
+        _NAME, Verdict.VIOLATES, point.name,
+        f"The operator sent {count(len(counted), 'mutating request')} in the {seconds(hold.length)} "
+        f"before {point.name}, at rest, where {bounds.requests(1.0, served=served):g} a second are "
+        f"allowed; {times} of them were {most}",
+        first_at=counted[0].at, last_at=counted[-1].at, requests=dict(targets),
+    )  # fmt: skip
 
 
-def _events(
-    history: History, checkpoint: Checkpoint, hold: Window, counting: _Counting
-) -> list[Finding]:
+def _events(case: Case, point: CasePoint, counting: _Counting) -> Iterator[Finding]:
     """Events that the operator emits about resting objects, more than `write_rate` a second. Those
     that tell of what happened before the window are only late."""
-    log = log_of(history)
+    hold = point.hold
     sent = [
         change
-        for change in log.changes(counting.begin, hold.end)
-        if change.obj.kind == "Event" and log.writer(change) is Actor.OPERATOR
+        for change in case.log.changes(counting.begin, hold.end)
+        if change.obj.kind == "Event" and case.log.writer(change) is Actor.OPERATOR
     ]
     counted = list(_counted(sent, counting, at=_said, about=_subject))
-    if len(counted) <= history.bounds.write_rate * (hold.end - hold.start):
-        return []
+    if len(counted) <= case.bounds.write_rate * hold.length:
+        return
     reasons = Counter(str(change.obj.raw.get("reason", "")) for change in counted)
     about = counted[-1].obj.at("involvedObject", default={})
-    return [
-        Finding(
-            checker=_NAME,
-            verdict=Verdict.VIOLATES,
-            subject=f"{about.get('kind', 'Event')}/{about.get('name', '')}",
-            message=f"The operator emitted {len(counted)} events in the "
-            f"{seconds(hold.end - hold.start)} before {checkpoint.name}, at rest, most of them "
-            f"{reasons.most_common(1)[0][0]} about {about.get('kind')} {about.get('name')}.",
-            first_at=counted[0].at,
-            last_at=counted[-1].at,
-            evidence={"reasons": dict(reasons)},
-        )
-    ]
+    yield finding(
+        _NAME, Verdict.VIOLATES, f"{about.get('kind', 'Event')}/{about.get('name', '')}",
+        f"The operator emitted {count(len(counted), 'Event')} in the {seconds(hold.length)} before "
+        f"{point.name}, at rest, most of them {reasons.most_common(1)[0][0]} about "
+        f"{about.get('kind')} {about.get('name')}",
+        first_at=counted[0].at, last_at=counted[-1].at, reasons=dict(reasons),
+    )  # fmt: skip
 
 
 def _counted(
@@ -127,24 +104,23 @@ def _counted(
             yield row
 
 
-def _counting(history: History, hold: Window) -> _Counting:
-    starts = [e.at for e in history.operator_events if e.kind is OperatorEventKind.STARTED]
+def _counting(case: Case, point: CasePoint) -> _Counting:
+    hold = point.hold
     # However long ago: a program was seen to take 4 s from its start to its first request.
-    started = max((at for at in starts if at < hold.end), default=None)
+    started = max(case.operator_starts(0.0, hold.end), default=None)
     if started is None:
         return _Counting(since=hold.start, restarted_at=None)
-    since = max(hold.start, _first_sign(history, started, hold) + _FIRST_PASS)
+    since = max(hold.start, _first_sign(case, started, hold.end) + FIRST_PASS)
     # Of a start before the case, the case's objects were not there to be listed.
-    in_case = started > history.steps[0].sent_at
+    in_case = started > case.history.steps[0].sent_at
     return _Counting(since=since, restarted_at=started if in_case else None)
 
 
-def _first_sign(history: History, started: float, hold: Window) -> float:
+def _first_sign(case: Case, started: float, end: float) -> float:
     """When it first did something here after its start."""
-    log = log_of(history)
-    signs = [write.at for write in log.requests(started, hold.end)]
-    changes = log.changes(started, hold.end)
-    signs += [change.at for change in changes if log.writer(change) is Actor.OPERATOR]
+    signs = [write.at for write in case.log.requests(started, end)]
+    changes = case.log.changes(started, end)
+    signs += [change.at for change in changes if case.log.writer(change) is Actor.OPERATOR]
     return min(signs, default=started)
 
 

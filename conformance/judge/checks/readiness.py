@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from conformance.history.history import History
-from conformance.history.records import Checkpoint, Event, EventType, Step
-from conformance.judge.checks.family import Place, family_of, foreign_uids
-from conformance.judge.checks.windows import Window
-from conformance.model.kinds import LWS_WORKER_INDEX_LABEL
+from conformance.history.records import Event, EventType, Step
+from conformance.judge.case import Case, CasePoint, Window
+from conformance.judge.lineage import Place
+from conformance.model.kinds import takes_requests
 from conformance.model.state import Obj
 
 
@@ -19,6 +18,10 @@ class Dip:
     start: float
     end: float
     lowest: int
+
+    @property
+    def length(self) -> float:
+        return self.end - self.start
 
 
 @dataclass(slots=True)
@@ -33,6 +36,29 @@ class Watched:
     counts: list[tuple[float, int]] = field(default_factory=list)
     lost: list[Event] = field(default_factory=list)
     """Events by which a pod of the baseline was deleted or stopped being ready."""
+    _ready: set[str] = field(default_factory=set)
+
+    def begin(self, at: float) -> None:
+        """Count what is ready in the baseline."""
+        pods = self.baseline.values()
+        self._ready = {pod.uid for pod in pods if pod.ready and takes_requests(pod)}
+        self.counts.append((at, len(self._ready)))
+
+    def follow(self, event: Event) -> None:
+        """Take in what happened to one of the service's pods."""
+        pod = event.obj
+        here = event.type is not EventType.DELETED and pod.ready
+        before = len(self._ready)
+        if here and takes_requests(pod):
+            self._ready.add(pod.uid)
+        else:
+            self._ready.discard(pod.uid)
+        if len(self._ready) != before:
+            self.counts.append((event.at, len(self._ready)))
+        first = self.baseline.get(pod.uid)
+        known = any(lost.obj.uid == pod.uid for lost in self.lost)
+        if first is not None and first.ready and not here and not known:
+            self.lost.append(event)
 
     def dips(self, floor: int, end: float) -> list[Dip]:
         """Where fewer than `floor` pods were ready."""
@@ -54,63 +80,22 @@ class Watched:
         return self.counts[-1][1]
 
 
-def watch(
-    history: History, within: Window, first: Step, checkpoint: Checkpoint
-) -> dict[Place, Watched]:
+def watch(case: Case, window: Window, first: Step, point: CasePoint) -> dict[Place, Watched]:
     """Every service that had pods before the step `first`, followed up to the checkpoint."""
-    family = family_of(history)
-    strangers = foreign_uids(history)
-
-    def place_of(pod: Obj) -> Place | None:
-        ours = pod.namespace == history.namespace and pod.uid not in strangers
-        return family.place(pod.uid) if ours else None
-
-    base = max(within.after_revision, first.revision_before)
-    state = history.at(base)
+    base = max(window.after_revision, first.revision_before)
     watched: dict[Place, Watched] = {}
-    ready: dict[Place, set[str]] = {}
-    for pod in state.of_kind("Pod"):
-        place = place_of(pod)
+    for pod in case.history.at(base).of_kind("Pod"):
+        place = case.place_of(pod)
         if place is not None:
             row = watched.setdefault(place, Watched(place=place, base=base))
             row.baseline[pod.uid] = pod
-            ready.setdefault(place, set())
-            if pod.ready and _routable(pod):
-                ready[place].add(pod.uid)
-    for place, row in watched.items():
-        row.counts.append((within.start, len(ready[place])))
-    for event in history.events:
-        if (
-            event.revision <= base
-            or event.revision > checkpoint.revision
-            or event.at > checkpoint.at
-        ):
+    for row in watched.values():
+        row.begin(window.start)
+    for event in case.history.events:
+        late = event.revision > point.checkpoint.revision or event.at > point.at
+        if event.obj.kind != "Pod" or event.revision <= base or late:
             continue
-        pod = event.obj
-        place = place_of(pod) if pod.kind == "Pod" else None
-        if place is None or place not in watched:
-            continue
-        _follow(watched[place], ready[place], event)
+        place = case.place_of(event.obj)
+        if place in watched:
+            watched[place].follow(event)
     return watched
-
-
-def _follow(row: Watched, ready: set[str], event: Event) -> None:
-    pod = event.obj
-    here = event.type is not EventType.DELETED
-    before = len(ready)
-    if here and pod.ready and _routable(pod):
-        ready.add(pod.uid)
-    else:
-        ready.discard(pod.uid)
-    if len(ready) != before:
-        row.counts.append((event.at, len(ready)))
-    first = row.baseline.get(pod.uid)
-    if first is None or not first.ready or any(e.obj.uid == pod.uid for e in row.lost):
-        return
-    if not here or not pod.ready:
-        row.lost.append(event)
-
-
-def _routable(pod: Obj) -> bool:
-    """Single-node pods, and the leaders of groups: what a component Service sends requests to."""
-    return pod.labels.get(LWS_WORKER_INDEX_LABEL, "0") == "0"

@@ -1,29 +1,27 @@
-"""Pods that did not outlive a change of nothing but their number, which could have kept them.
+"""Pods that did not outlive a change of nothing but their number, which could have kept them. Part of
+`availability`.
 
-Part of `availability`: no budget is short where each old pod goes as a new one is ready, and yet
-every request that runs is cut off, and every model is loaded again.
+No budget is short where each old pod goes as a new one is ready, and yet every request that runs is cut
+off, and every model is loaded again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conformance.history.history import History
 from conformance.history.records import Step
-from conformance.judge.checks.family import family_of
+from conformance.judge.case import Case
+from conformance.judge.changes import Act, Change
 from conformance.judge.checks.readiness import Watched
-from conformance.judge.checks.words import by, plural
-from conformance.judge.state.changes import Act, Change
-from conformance.judge.state.view import is_workload
-from conformance.judge.state.workloads import templates_of
-from conformance.judge.state.writes import WriteLog, log_of
+from conformance.judge.findings import blame, finding
+from conformance.judge.wording import by, count
 from conformance.model.graph import Service
-from conformance.model.kinds import Actor
-from conformance.model.verdict import CheckerName, Finding, Verdict
+from conformance.model.kinds import Actor, workload_kind
+from conformance.model.verdict import CheckerName, Finding
 
 
 def replaced(
-    history: History, steps: list[Step], row: Watched, services: Sequence[Service]
+    case: Case, steps: list[Step], row: Watched, services: Sequence[Service]
 ) -> Iterator[Finding]:
     """More pods lost than the steps need, where a template above them was written or a workload made
     again. A pod that goes by itself (a node went silent) proves nothing.
@@ -34,43 +32,39 @@ def replaced(
     spare = max(0, groups[0] - min(groups)) * services[0].size
     if len(row.lost) <= spare:
         return
-    family, log = family_of(history), log_of(history)
-    above = {owner.uid for lost in row.lost for owner in family.chain(lost.obj.uid)[1:]}
-    pods = {lost.obj.uid for lost in row.lost}
-    causes = [
-        change
-        for change in log.changes(steps[0].sent_at, row.lost[-1].at)
-        if (change.obj.uid in above and _remade(change)) or _by_hand(change, pods, log)
-    ]
-    if not causes:
+    cause = _cause(case, steps[0], row)
+    if cause is None:
         return
-    writer = log.writer(causes[0])
-    name = services[-1].name
-    yield Finding(
-        checker=CheckerName.AVAILABILITY,
-        verdict=Verdict.VIOLATES if writer is Actor.OPERATOR else Verdict.UNKNOWN,
-        subject=name,
-        message=f"{plural(len(row.lost), 'pod')} of service {name} of {row.place.graph} did not "
-        f"outlive {steps[0].name}, which changes nothing but their number and needs {spare} to go; "
-        f"{by(writer)} wrote {causes[0]}.",
-        graph=row.place.graph,
-        step=steps[0].name,
-        first_at=row.lost[0].at,
-        last_at=row.lost[-1].at,
-        evidence={"pods": [event.obj.name for event in row.lost], "needed": spare},
-    )
+    writer, name = case.log.writer(cause), services[-1].name
+    yield finding(
+        CheckerName.AVAILABILITY, blame(writer), name,
+        f"{count(len(row.lost), 'pod')} of service {name} of {row.place.graph} did not outlive "
+        f"{steps[0].name}, which changes nothing but their number and needs {spare} to go; "
+        f"{by(writer)} wrote {cause}",
+        graph=row.place.graph, step=steps[0].name,
+        first_at=row.lost[0].at, last_at=row.lost[-1].at,
+        pods=[event.obj.name for event in row.lost], needed=spare,
+    )  # fmt: skip
 
 
-def _by_hand(change: Change, pods: set[str], log: WriteLog) -> bool:
-    """True if the operator itself deleted one of these pods."""
-    deleted = change.obj.uid in pods and change.act is Act.DELETED
-    return deleted and log.writer(change) is Actor.OPERATOR
+def _cause(case: Case, first: Step, row: Watched) -> Change | None:
+    """The first write by which the pods had to go."""
+    pods = {lost.obj.uid for lost in row.lost}
+    above = {owner.uid for uid in pods for owner in case.lineage.above(uid)}
+    for change in case.log.changes(first.sent_at, row.lost[-1].at):
+        remade = change.obj.uid in above and _remade(change)
+        deleted = change.obj.uid in pods and change.act is Act.DELETED
+        if remade or (deleted and case.log.writer(change) is Actor.OPERATOR):
+            return change
+    return None
 
 
 def _remade(change: Change) -> bool:
     """True for a workload that got another pod template, or that was deleted."""
-    if not is_workload(change.obj):
+    row = workload_kind(change.obj)
+    if row is None:
         return False
     if change.act is Act.DELETED:
         return True
-    return change.before is not None and templates_of(change.before) != templates_of(change.obj)
+    before = change.before
+    return before is not None and row.templates_of(before) != row.templates_of(change.obj)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from conformance.history.history import History
-from conformance.judge.checks.base import CheckResult
-from conformance.judge.checks.common import check_mismatches
+from conformance.judge.case import Case
+from conformance.judge.findings import CheckResult
+from conformance.judge.sentences import check_mismatches
 from conformance.model.verdict import CheckerName
 
-NAME = CheckerName.SELECTORS
 
-
-def check(history: History) -> CheckResult:
-    """What `conformance.judge.state.selectors` finds at each checkpoint."""
-    return check_mismatches(history, NAME)
+def check(case: Case) -> CheckResult:
+    """What `judge.state.selectors` finds at each checkpoint."""
+    return check_mismatches(case, CheckerName.SELECTORS)

@@ -10,171 +10,140 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.history.history import History
 from conformance.history.records import Event, Step
-from conformance.judge.checks.base import CheckResult
-from conformance.judge.checks.common import blind_spots, finding_of
-from conformance.judge.checks.deeds import deed
-from conformance.judge.checks.looks import Look, looks, others_of
-from conformance.judge.checks.sentences import known, origin
+from conformance.judge.case import Case, CasePoint
 from conformance.judge.checks.truth import (
+    based_on,
     claimed_generation,
+    contradictions,
     ready_writes,
     untrue,
-    was_true,
-    window,
 )
-from conformance.judge.state.base import Mismatch
-from conformance.judge.state.observed import unobserved_in
-from conformance.judge.state.status import false_claims, ready_claim, unready
-from conformance.judge.state.words import call, subject
-from conformance.judge.state.writes import log_of
+from conformance.judge.doubts import blind_spots
+from conformance.judge.findings import CheckResult, finding
+from conformance.judge.mismatch import Mismatch
+from conformance.judge.sentences import finding_of, origin_of
+from conformance.judge.state.claims import false_claims
+from conformance.judge.state.observed import unobserved
+from conformance.judge.state.status import ready_claim, unready
+from conformance.judge.steps import describe
+from conformance.judge.wording import noun
 from conformance.model.kinds import Actor
-from conformance.model.state import Obj
+from conformance.model.state import Obj, State
 from conformance.model.verdict import CheckerName, Finding, Verdict
 
-NAME = CheckerName.STATUS_TRUTH
+_NAME = CheckerName.STATUS_TRUTH
 # Ready speaks of workloads and their pods. What else is amiss (a left-over gang object, a selector)
 # is its own checker's finding and makes no lie of it.
 _DENY_READY = frozenset({CheckerName.COEXISTENCE, CheckerName.SIZE, CheckerName.FIDELITY})
 
 
-def check(history: History) -> CheckResult:
+def check(case: Case) -> CheckResult:
     """What the status said that was not so."""
-    seen = looks(history)
-    findings = [finding for look in seen for finding in _at_checkpoint(look)]
-    findings += [finding for look in seen for finding in _wavers(look)]
-    told = {(finding.graph, finding.step) for finding in findings}
+    findings = [one for point in case.seen for one in _at_checkpoint(point)]
+    findings += [one for point in case.seen for one in _wavers(point)]
+    told = {(one.graph, one.step) for one in findings}
     writes = 0
-    for event in ready_writes(history, others_of(history)):
+    for event in ready_writes(case):
         writes += 1
-        step = _step_before(history, event)
-        if (event.obj.name, step.name if step else "") in told:
-            continue
-        contradictions = was_true(history, event, others_of(history))
-        if contradictions:
-            findings.append(_false_claim(history, event, step, contradictions))
-            told.add((event.obj.name, step.name if step else ""))
-    return CheckResult(
-        checker=NAME,
-        findings=(*findings, *blind_spots(history, seen, NAME)),
-        looked_at=len(seen) + writes,
-    )
+        step = _step_before(case, event)
+        key = (event.obj.name, step.name if step else "")
+        rows = [] if key in told else contradictions(case, event)
+        if rows:
+            findings.append(_false_claim(case, event, step, rows[0]))
+            told.add(key)
+    findings += blind_spots(case, _NAME)
+    return CheckResult(checker=_NAME, findings=tuple(findings), looked_at=len(case.seen) + writes)
 
 
-def _at_checkpoint(look: Look) -> list[Finding]:
-    view = look.view
-    if look.checkpoint.blocked:
-        return [finding_of(look, row) for row in look.mismatches if row.checker is NAME]
-    wrong = [row for row in look.mismatches if row.checker is not NAME and not row.ending]
+def _at_checkpoint(point: CasePoint) -> list[Finding]:
+    snapshot = point.snapshot
+    if point.checkpoint.blocked:
+        return [finding_of(point, row) for row in point.mismatches if row.checker is _NAME]
+    wrong = [row for row in point.mismatches if row.checker is not _NAME and not row.ending]
     amiss = {row.graph for row in wrong}
     # An arrangement neither waits for soft rows nor rests long enough to prove that they stay.
-    claims = [row for row in false_claims(view) if look.checkpoint.judged or not row.soft]
-    findings = [finding_of(look, row) for row in claims]
+    claims = [row for row in false_claims(snapshot) if point.checkpoint.judged or not row.soft]
+    findings = [finding_of(point, row) for row in claims]
     # That a graph in which something is amiss is not Ready, or not observed, is the plain truth.
-    slow = [*unready(view), *unobserved_in(view)]
-    findings += [finding_of(look, row) for row in slow if row.graph not in amiss]
-    for root in view.roots.values():
+    slow = [*unready(snapshot), *unobserved(snapshot)]
+    findings += [finding_of(point, row) for row in slow if row.graph not in amiss]
+    for root in snapshot.roots.values():
         denied = (row for row in wrong if row.graph == root.name and row.checker in _DENY_READY)
         first = next(denied, None)
-        if first is not None and ready_claim(root, look.history.profile) is True:
-            findings.append(_lie(look, root, first))
+        if first is not None and ready_claim(root, point.case.profile) is True:
+            findings.append(_lie(point, root, first))
     return findings
 
 
-def _wavers(look: Look) -> Iterator[Finding]:
+def _wavers(point: CasePoint) -> Iterator[Finding]:
     """Ready taken back in a hold window in which nothing was amiss, though it had been said since the
     last step: an operator that has not yet seen what came about wavers nothing."""
-    checkpoint, history = look.checkpoint, look.history
-    if (
-        not look.held
-        or not checkpoint.judged
-        or checkpoint.blocked
-        or checkpoint.reached_at is None
-    ):
+    case, checkpoint = point.case, point.checkpoint
+    reached = checkpoint.reached_at
+    if not point.held or not checkpoint.judged or checkpoint.blocked or reached is None:
         return
-    log = log_of(history)
-    for root in look.view.roots.values():
+    for root in point.snapshot.roots.values():
         said = False
-        for event in history.lives[root.uid].events:
-            claim = ready_claim(event.obj, history.profile)
-            own = checkpoint.since < event.at and log.writer_of(event) is Actor.OPERATOR
+        for event in case.history.lives[root.uid].events:
+            claim = ready_claim(event.obj, case.profile)
+            since = checkpoint.since < event.at
+            own = since and case.log.writer_of(event) is Actor.OPERATOR
             said |= own and claim is True
-            within = checkpoint.reached_at < event.at <= checkpoint.at
-            if own and said and within and claim is False and _was_well(history, event):
-                yield _waver(look, event)
+            within = reached < event.at <= point.at
+            if own and said and within and claim is False and _was_well(case, event):
+                yield finding(
+                    _NAME, Verdict.VIOLATES, event.obj,
+                    f"{noun(event.obj)} was said not to be Ready {event.at - reached:.1f} s after "
+                    "everything was there, though it had been said to be, and nothing had changed",
+                    graph=event.obj.name, step=point.last_step,
+                    first_at=event.at, last_at=event.at,
+                    service="", revision=event.revision,
+                )  # fmt: skip
 
 
-def _was_well(history: History, event: Event) -> bool:
+def _was_well(case: Case, event: Event) -> bool:
     """True if nothing contradicted Ready for as long as an operator's cache may lag."""
-    others = others_of(history)
-    states = [history.at(revision) for revision in window(history, event)]
-    return not any(untrue(state, event.obj, history, others) for state in states)
+    states = (case.history.at(revision) for revision in based_on(case, event))
+    return not any(untrue(case, state, event.obj) for state in states)
 
 
-def _waver(look: Look, event: Event) -> Finding:
-    checkpoint = look.checkpoint
-    reached = checkpoint.reached_at if checkpoint.reached_at is not None else checkpoint.since
-    return Finding(
-        checker=NAME,
-        verdict=Verdict.VIOLATES,
-        subject=subject(event.obj),
-        message=f"{call(event.obj)} was said not to be Ready {event.at - reached:.1f} s after "
-        "everything was there, though it had been said to be, and nothing had changed",
-        graph=event.obj.name,
-        step=checkpoint.steps[-1] if checkpoint.steps else "",
-        first_at=event.at,
-        last_at=event.at,
-        evidence={"service": "", "revision": event.revision},
-    )
+def _tail(case: Case, state: State, row: Mismatch) -> str:
+    """Whose the object is that contradicts a claim."""
+    objects = (state.get(uid) for uid in row.objects[:1])
+    return "".join(f"; {origin_of(case, state, obj)}" for obj in objects if obj is not None)
 
 
-def _lie(look: Look, root: Obj, row: Mismatch) -> Finding:
-    objects = known(look, row.objects[:1])
-    told = origin(look.history, look.view.state, objects)
-    tail = f"; {call(objects[0])}{told.removeprefix('it')}" if objects else ""
-    after = f"{look.checkpoint.at - look.checkpoint.since:.1f} s after "
-    after += deed(look.steps[-1]) if look.steps else "the last change"
-    return Finding(
-        checker=NAME,
-        verdict=Verdict.VIOLATES,
-        subject=subject(root),
-        message=f"{call(root)} still says Ready {after}, but {row.message}{tail}",
-        graph=root.name,
-        step=look.checkpoint.steps[-1] if look.checkpoint.steps else "",
-        first_at=look.checkpoint.since,
-        last_at=look.checkpoint.at,
-        evidence={"service": row.service, "checkpoint": look.checkpoint.name},
-    )
+def _lie(point: CasePoint, root: Obj, row: Mismatch) -> Finding:
+    after = f"{point.at - point.checkpoint.since:.1f} s after "
+    after += describe(point.steps[-1]) if point.steps else "the last change"
+    return finding(
+        _NAME, Verdict.VIOLATES, root,
+        f"{noun(root)} still says Ready {after}, but {row.message}"
+        f"{_tail(point.case, point.state, row)}",
+        graph=root.name, step=point.last_step,
+        first_at=point.checkpoint.since, last_at=point.at,
+        service=row.service, checkpoint=point.name,
+    )  # fmt: skip
 
 
-def _step_before(history: History, event: Event) -> Step | None:
-    sent = [step for step in history.steps if step.sent_at <= event.at]
+def _step_before(case: Case, event: Event) -> Step | None:
+    sent = [step for step in case.history.steps if step.sent_at <= event.at]
     return sent[-1] if sent else None
 
 
-def _false_claim(
-    history: History, event: Event, step: Step | None, rows: list[Mismatch]
-) -> Finding:
-    root, row = event.obj, rows[0]
-    state = history.at(event.revision)
-    objects = [obj for uid in row.objects[:1] if (obj := state.get(uid)) is not None]
-    told = origin(history, state, objects)
-    tail = f"; {call(objects[0])}{told.removeprefix('it')}" if objects else ""
+def _false_claim(case: Case, event: Event, step: Step | None, row: Mismatch) -> Finding:
+    root = event.obj
     # A busy suite may read the API's answer later than the recorder sees what follows from it.
-    when = f"{max(0.0, event.at - step.answered_at):.1f} s after {deed(step)}" if step else ""
-    generation = claimed_generation(root, history)
+    late = f"{max(0.0, event.at - step.answered_at):.1f} s after {describe(step)}" if step else ""
+    generation = claimed_generation(case, root)
     of = f" of generation {generation}" if generation else ""
-    return Finding(
-        checker=NAME,
-        verdict=Verdict.VIOLATES,
-        subject=subject(root),
-        message=f"{call(root)} was said to be Ready{of} {when}, at revision {event.revision}, and "
-        f"at no time in the {history.bounds.claim_window:.0f} s before it was that so: "
-        f"{row.message}{tail}",
-        graph=root.name,
-        step=step.name if step else "",
-        first_at=event.at,
-        last_at=event.at,
-        evidence={"service": row.service, "revision": event.revision},
-    )
+    return finding(
+        _NAME, Verdict.VIOLATES, root,
+        f"{noun(root)} was said to be Ready{of} {late}, at revision {event.revision}, and at no "
+        f"time in the {case.bounds.claim_window:.0f} s before it was that so: {row.message}"
+        f"{_tail(case, case.history.at(event.revision), row)}",
+        graph=root.name, step=step.name if step else "",
+        first_at=event.at, last_at=event.at,
+        service=row.service, revision=event.revision,
+    )  # fmt: skip

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from conformance.history.history import History
-from conformance.history.records import Checkpoint, Step
-from conformance.judge.checks.containment import contains
-from conformance.judge.checks.promises import answer_of, asked, took
-from conformance.judge.checks.words import by, listing, named, seconds, subject
-from conformance.judge.state.changes import Act, Change
-from conformance.judge.state.intent import intent
-from conformance.judge.state.writes import log_of
-from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, Graph
+from conformance.history.records import Step
+from conformance.judge.case import Case, CasePoint
+from conformance.judge.changes import Act, Change
+from conformance.judge.compare.values import contains
+from conformance.judge.findings import blame, finding
+from conformance.judge.intent import intent
+from conformance.judge.steps import answer_of, asked, took
+from conformance.judge.wording import by, join, noun, seconds
+from conformance.model.graph import Graph
 from conformance.model.kinds import Actor
 from conformance.model.state import Obj
 from conformance.model.transition import ChangeKind
@@ -27,33 +27,27 @@ from conformance.model.verdict import CheckerName, Finding, Verdict
 _Wish = tuple[int, int, str]
 
 
-def users_graph(history: History, checkpoint: Checkpoint) -> Iterator[Finding]:
+def users_graph(case: Case, point: CasePoint) -> Iterator[Finding]:
     """What was taken from a graph or bare component until the checkpoint."""
-    state = history.at_checkpoint(checkpoint)
-    for kind, graphs in ((GRAPH_KIND, checkpoint.graphs), (COMPONENT_KIND, checkpoint.components)):
-        for graph in graphs:
-            root = state.named(kind, graph.name, history.namespace)
-            if root is None:
-                continue
-            yield from _made_again(history, checkpoint, root)
-            taken = list(_rewritten(history, checkpoint, root, _users_keys(history, graph.name)))
-            yield from taken
-            sent = (
-                s for s in history.steps if s.target == root.name and s.sent_at <= checkpoint.at
-            )
-            if not taken and all(_plain(step) for step in sent):
-                yield from _astray(history, checkpoint, root, graph)
+    for graph, root, _ in point.snapshot.wanted_roots:
+        if root is None:
+            continue
+        yield from _made_again(case, point, root)
+        taken = list(_rewritten(case, point, root, _users_keys(case, graph.name)))
+        yield from taken
+        sent = (s for s in case.history.steps if s.target == root.name and s.sent_at <= point.at)
+        if not taken and all(_plain(step) for step in sent):
+            yield from _astray(case, point, root, graph)
 
 
-def _made_again(history: History, checkpoint: Checkpoint, root: Obj) -> Iterator[Finding]:
+def _made_again(case: Case, point: CasePoint, root: Obj) -> Iterator[Finding]:
     """The user's object is another one, which the operator made under the name."""
-    by_whom = log_of(history).creator(root.uid)
-    if by_whom is Actor.OPERATOR:
-        born = history.lives[root.uid].created_at
+    if case.creator(root.uid) is Actor.OPERATOR:
+        born = case.history.lives[root.uid].created_at
         text = (
-            f"The operator made {named(root)}, which is the user's, anew: it is another object now."
+            f"The operator made {noun(root)}, which is the user's, anew: it is another object now"
         )
-        yield _finding(checkpoint, root, Verdict.VIOLATES, text, at=born or checkpoint.at)
+        yield _finding(point, root, Verdict.VIOLATES, text, at=born or point.at)
 
 
 def _plain(step: Step) -> bool:
@@ -64,41 +58,31 @@ def _plain(step: Step) -> bool:
     return took(step) and ChangeKind.ILLEGAL not in step.kinds
 
 
-def _users_keys(history: History, name: str) -> set[str]:
+def _users_keys(case: Case, name: str) -> set[str]:
     """The labels and annotations that the user ever gave the graph of that name."""
-    graphs = [
-        graph
-        for checkpoint in history.checkpoints
-        for graph in (*checkpoint.graphs, *checkpoint.components)
-    ]
-    graphs += [g for step in history.steps for g in (step.before, step.after) if g is not None]
+    graphs = [graph for point in case.points for graph in point.graphs]
+    graphs += [g for s in case.history.steps for g in (s.before, s.after) if g is not None]
     return {key for g in graphs if g.name == name for key in (*g.labels, *g.annotations)}
 
 
-def _rewritten(
-    history: History, checkpoint: Checkpoint, root: Obj, keys: set[str]
-) -> Iterator[Finding]:
+def _rewritten(case: Case, point: CasePoint, root: Obj, keys: set[str]) -> Iterator[Finding]:
     """Writes of others than the suite that took something. The API's answers say which revisions are
     the suite's own, so a write right after one of these has an author all the same."""
-    steps = history.steps_of(checkpoint)
-    start = min((step.sent_at for step in steps), default=checkpoint.since)
-    own = {step.revision_after for step in history.steps}
-    log = log_of(history)
-    for change in log.changes(start, checkpoint.at):
+    own = {step.revision_after for step in case.history.steps}
+    for change in case.log.changes(point.begins, point.at):
         if change.obj.uid != root.uid or change.event.revision in own:
             continue
-        taken = _taken(change, keys, _reserved(history))
-        writers = log.writers(change) - {Actor.SUITE}
+        taken = _taken(change, keys, _reserved(case))
+        writers = case.log.writers(change) - {Actor.SUITE}
         if not taken or not writers:
             continue
         writer = next(iter(writers)) if len(writers) == 1 else Actor.UNKNOWN
-        step = next((s.name for s in reversed(steps) if s.sent_at <= change.at), "")
-        after = f" {seconds(change.at - start)} after {step}" if step else ""
-        verdict = Verdict.VIOLATES if writer is Actor.OPERATOR else Verdict.UNKNOWN
+        step = next((s.name for s in reversed(point.steps) if s.sent_at <= change.at), "")
+        after = f" {seconds(change.at - point.begins)} after {step}" if step else ""
         yield _finding(
-            checkpoint, root, verdict,
-            f"{by(writer).capitalize()} rewrote {named(root)}, which is the user's,{after}: "
-            f"{listing(taken)}.",
+            point, root, blame(writer),
+            f"{by(writer).capitalize()} rewrote {noun(root)}, which is the user's,{after}: "
+            f"{join(taken, most=4)}",
             at=change.at,
         )  # fmt: skip
 
@@ -108,9 +92,9 @@ def _taken(change: Change, keys: set[str], reserved: tuple[str, ...]) -> list[st
     if before is None or change.act is not Act.CHANGED:
         return []
     old, new = intent(before), intent(after)
-    found = _unlike(_wishes(old), _wishes(new)) if old is not None and new is not None else []
+    found = []
     if old is not None and new is not None:
-        found += _thinned(old, new)
+        found = [*_unlike(_wishes(old), _wishes(new)), *_thinned(old, new)]
     for what, mine, now in (
         ("label", before.labels, after.labels),
         ("annotation", before.annotations, after.annotations),
@@ -133,37 +117,35 @@ def _thinned(old: Graph, new: Graph) -> list[str]:
     ]  # fmt: skip
 
 
-def _astray(history: History, checkpoint: Checkpoint, root: Obj, graph: Graph) -> Iterator[Finding]:
+def _astray(case: Case, point: CasePoint, root: Obj, graph: Graph) -> Iterator[Finding]:
     """What the stored object no longer says, whoever saw to that: a webhook changes the suite's own
     write."""
     now = intent(root)
     if now is None:
         return
+    reserved = _reserved(case)
     found = _unlike(_wishes(graph), _wishes(now))
-    reserved = _reserved(history)
     found += _lost("label", graph.labels, root.labels, reserved)
     found += _lost("annotation", graph.annotations, root.annotations, reserved)
     if not found:
         return
-    log, steps = log_of(history), history.steps_of(checkpoint)
-    start = min((step.sent_at for step in steps), default=checkpoint.since)
     authors = {
-        layer
-        for change in log.changes(start, checkpoint.at)
+        actor
+        for change in case.log.changes(point.begins, point.at)
         if change.obj.uid == root.uid and change.weighs
-        for layer in log.writers(change)
+        for actor in case.log.writers(change)
     }
     strangers = authors - {Actor.SUITE, Actor.OPERATOR}
     yield _finding(
-        checkpoint, root, Verdict.UNKNOWN if strangers else Verdict.VIOLATES,
-        f"{named(root)} is no longer what the user wrote, "
-        f"{seconds(checkpoint.at - checkpoint.since)} after the last change: {listing(found)}.",
-        at=checkpoint.at,
+        point, root, Verdict.UNKNOWN if strangers else Verdict.VIOLATES,
+        f"{noun(root)} is no longer what the user wrote, "
+        f"{seconds(point.at - point.checkpoint.since)} after the last change: {join(found, most=4)}",
+        at=point.at,
     )  # fmt: skip
 
 
-def _reserved(history: History) -> tuple[str, ...]:
-    return tuple(history.profile.labels.reserved)
+def _reserved(case: Case) -> tuple[str, ...]:
+    return tuple(case.profile.labels.reserved)
 
 
 def _wishes(graph: Graph) -> dict[str, _Wish]:
@@ -196,16 +178,8 @@ def _lost(
     ]
 
 
-def _finding(
-    checkpoint: Checkpoint, root: Obj, verdict: Verdict, message: str, *, at: float
-) -> Finding:
-    return Finding(
-        checker=CheckerName.FIDELITY,
-        verdict=verdict,
-        subject=subject(root),
-        message=message,
-        graph=root.name,
-        step=checkpoint.steps[-1] if checkpoint.steps else "",
-        first_at=at,
-        last_at=at,
-    )
+def _finding(point: CasePoint, root: Obj, verdict: Verdict, message: str, *, at: float) -> Finding:
+    return finding(
+        CheckerName.FIDELITY, verdict, root, message,
+        graph=root.name, step=point.last_step, first_at=at, last_at=at,
+    )  # fmt: skip

@@ -2,65 +2,59 @@
 
 from __future__ import annotations
 
-from conformance.history.history import History
-from conformance.history.records import CheckpointEnd
-from conformance.judge.checks.base import CheckResult
-from conformance.judge.checks.common import blind_spots, unknown
-from conformance.judge.checks.looks import Look, looks
+from collections.abc import Iterator
+
+from conformance.judge.case import Case, CasePoint
+from conformance.judge.doubts import blind_spots, unknown
+from conformance.judge.findings import CheckResult
+from conformance.judge.wording import join
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
-from conformance.model.kinds import DEPLOYMENT
-from conformance.model.profile import Feature
+from conformance.model.profile import Feature, Profile
 from conformance.model.verdict import CheckerName, Finding
 
-NAME = CheckerName.VALIDITY
+_NAME = CheckerName.VALIDITY
 
 
-def check(history: History) -> CheckResult:
+def check(case: Case) -> CheckResult:
     """Judged checkpoints, their proof by lists, and gaps."""
     findings: list[Finding] = []
-    if not any(checkpoint.judged for checkpoint in history.checkpoints):
+    if not case.judged:
         text = "no checkpoint of this case is judged, so nothing is proven"
-        findings.append(unknown(NAME, "history", text))
-    for checkpoint in history.checkpoints:
-        if checkpoint.end is CheckpointEnd.INTERRUPTED:
-            text = f"{checkpoint.name} was interrupted before the state could be judged"
-            findings.append(unknown(NAME, checkpoint.name, text, checkpoint))
-    judged = [step.name for step in history.steps if step.judged]
-    covered = {name for checkpoint in history.checkpoints for name in checkpoint.steps}
-    for name in judged:
-        if name not in covered:
-            text = f"step {name} has no checkpoint, so what became of it is not proven"
-            findings.append(unknown(NAME, f"step/{name}", text))
-    seen = looks(history)
-    for look in seen:
-        findings += _proof(history, look)
-    findings += blind_spots(history, seen, NAME)
-    return CheckResult(checker=NAME, findings=tuple(findings), looked_at=len(history.checkpoints))
+        findings.append(unknown(_NAME, "history", text))
+    for point in case.points:
+        if point.interrupted:
+            text = f"{point.name} was interrupted before the state could be judged"
+            findings.append(unknown(_NAME, point.name, text, point))
+    for step in case.history.steps:
+        if step.judged and case.point_of(step) is None:
+            text = f"step {step.name} has no checkpoint, so what became of it is not proven"
+            findings.append(unknown(_NAME, f"step/{step.name}", text))
+    for point in case.seen:
+        findings += _proof(case, point)
+    findings += blind_spots(case, _NAME)
+    return CheckResult(checker=_NAME, findings=tuple(findings), looked_at=len(case.points))
 
 
-def _proof(history: History, look: Look) -> list[Finding]:
-    checkpoint = look.checkpoint
-    findings = [
-        unknown(
-            NAME, f"kind/{kind}",
-            f"a list of {kind} at {checkpoint.name} differs from the record: {difference}", checkpoint,
-        )
-        for kind, difference in checkpoint.disagreed.items()
-    ]  # fmt: skip
+def _proof(case: Case, point: CasePoint) -> Iterator[Finding]:
+    """What a list at the checkpoint did not show as it was recorded, and what was not listed."""
+    checkpoint = point.checkpoint
+    for kind, difference in checkpoint.disagreed.items():
+        text = f"a list of {kind} at {point.name} differs from the record: {difference}"
+        yield unknown(_NAME, f"kind/{kind}", text, point)
     # Keys may carry the group behind the kind, as in `Deployment.apps`.
     listed = {kind.partition(".")[0] for kind in (*checkpoint.verified, *checkpoint.disagreed)}
-    missing = sorted(_needed(history) - listed) if checkpoint.judged else []
+    missing = sorted(_needed(case.profile) - listed) if checkpoint.judged else []
     if missing:
-        text = (
-            f"{', '.join(missing)} was not listed at {checkpoint.name}, so the record is not proven"
-        )
-        findings.append(unknown(NAME, checkpoint.name, text, checkpoint))
-    return findings
+        verb = "was" if len(missing) == 1 else "were"
+        kinds = join(missing, most=len(missing))
+        text = f"{kinds} {verb} not listed at {point.name}, so the record is not proven"
+        yield unknown(_NAME, point.name, text, point)
 
 
-def _needed(history: History) -> set[str]:
-    profile = history.profile
-    kinds = {GRAPH_KIND, COMPONENT_KIND, DEPLOYMENT, "Pod", "Service"}
+def _needed(profile: Profile) -> set[str]:
+    kinds = {GRAPH_KIND, profile.single_node.kind, "Pod", "Service"}
     if profile.supports(Feature.MULTINODE):
         kinds.add(profile.multinode.kind)
-    return kinds if profile.supports(Feature.COMPONENT) else kinds - {COMPONENT_KIND}
+    if profile.supports(Feature.COMPONENT):
+        kinds.add(COMPONENT_KIND)
+    return kinds

@@ -5,10 +5,10 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from conformance.judge.state.base import Mismatch
-from conformance.judge.state.view import Part, View
-from conformance.judge.state.words import call, listed, subject
-from conformance.judge.state.workloads import most_workloads, right, size_of, wanted_count, wrong
+from conformance.judge.mismatch import Mismatch, of_service
+from conformance.judge.snapshot import ServiceSnapshot, Snapshot
+from conformance.judge.wording import nouns
+from conformance.model.kinds import WORKLOADS
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName
 
@@ -27,70 +27,72 @@ class Together:
     there; `kept` is what it stands beside."""
 
     what: Doubling
-    part: Part
+    service: ServiceSnapshot
     stale: tuple[Obj, ...]
     kept: tuple[Obj, ...]
+
+    @property
+    def objects(self) -> tuple[Obj, ...]:
+        return (*self.stale, *self.kept)
 
     @property
     def shrinking(self) -> bool:
         """True if the surplus differs from the rest in number only, as in the middle of a plain
         scale-down of a one-workload-a-replica layout."""
-        if self.what is not Doubling.GENERATIONS or len(self.part.components) > 1:
+        if self.what is not Doubling.GENERATIONS or len(self.service.components) > 1:
             return False
-        sizes = {size_of(workload) for workload in (*self.stale, *self.kept)}
-        return len(sizes) == 1
+        return len({_size(workload) for workload in self.objects}) == 1
 
 
-def doublings(view: View) -> list[Together]:
+def doublings(snapshot: Snapshot) -> list[Together]:
     """What coexists, at most one row a service: kinds before components before generations."""
-    rows = (_doubling(part, view) for part in view.parts)
+    rows = (_doubling(service) for service in snapshot.services)
     return [row for row in rows if row is not None]
 
 
-def _doubling(part: Part, view: View) -> Together | None:
-    profile = view.profile
-    good, bad = right(part, profile), wrong(part, profile)
+def coexistence(snapshot: Snapshot) -> list[Mismatch]:
+    """One mismatch for each service that has two of what it may have one of."""
+    return [
+        of_service(
+            CheckerName.COEXISTENCE, row.service, row.objects,
+            f"{nouns(row.stale)} of service {row.service.name} still exists beside "
+            f"{nouns(row.kept)}",
+        )
+        for row in doublings(snapshot)
+    ]  # fmt: skip
+
+
+def _doubling(service: ServiceSnapshot) -> Together | None:
+    good, bad = service.right, service.wrong
     if bad and good:
-        return _row(Doubling.KINDS, part, bad, good)
+        return _row(Doubling.KINDS, service, bad, good)
     kinds = sorted({workload.kind for workload in bad})
     if len(kinds) > 1:
         first = [workload for workload in bad if workload.kind == kinds[0]]
         rest = [workload for workload in bad if workload.kind != kinds[0]]
-        return _row(Doubling.KINDS, part, first, rest)
-    if len(part.components) > 1:
-        *old, new = sorted(part.components, key=_age)
-        return _row(Doubling.COMPONENTS, part, old, [new])
+        return _row(Doubling.KINDS, service, first, rest)
+    if len(service.components) > 1:
+        *old, new = sorted(service.components, key=_age)
+        return _row(Doubling.COMPONENTS, service, old, [new])
     workloads = good or bad
     # Without its own kind a service has at most what the other kind's layout gives: one.
-    most = most_workloads(part.service, profile) if good else 1
+    most = service.most_workloads if good else 1
     if len(workloads) <= most:
         return None
-    keep = max(1, wanted_count(part.service, profile)) if good else 1
     by_fit = sorted(
-        workloads, key=lambda w: (size_of(w) != part.service.size, [-a for a in _age(w)])
+        workloads,
+        key=lambda w: (_size(w) != service.service.size, [-number for number in _age(w)]),
     )
-    return _row(Doubling.GENERATIONS, part, by_fit[keep:], by_fit[:keep])
+    return _row(Doubling.GENERATIONS, service, by_fit[most:], by_fit[:most])
+
+
+def _size(workload: Obj) -> int:
+    return WORKLOADS[workload.kind].size_of(workload)
 
 
 def _age(obj: Obj) -> tuple[float, ...]:
     return (obj.created, float(obj.revision))
 
 
-def _row(what: Doubling, part: Part, stale: list[Obj], kept: list[Obj]) -> Together:
-    return Together(what=what, part=part, stale=tuple(stale), kept=tuple(kept))
-
-
-def coexistence(view: View) -> list[Mismatch]:
-    """One mismatch for each service that has two of what it may have one of."""
-    return [
-        Mismatch(
-            checker=CheckerName.COEXISTENCE,
-            subject=subject(row.stale[0]),
-            message=f"{listed(map(call, row.stale))} of service {row.part.name} still exists "
-            f"beside {listed(map(call, row.kept))}",
-            graph=row.part.graph.name,
-            service=row.part.name,
-            objects=tuple(obj.uid for obj in (*row.stale, *row.kept)),
-        )
-        for row in doublings(view)
-    ]
+def _row(what: Doubling, service: ServiceSnapshot, stale: list[Obj], kept: list[Obj]) -> Together:
+    return Together(what=what, service=service, stale=tuple(stale), kept=tuple(kept))

@@ -6,103 +6,78 @@ judged here; its life is, with everything that has an owner.
 
 from __future__ import annotations
 
-from conformance.judge.state.base import Mismatch
-from conformance.judge.state.view import Part, View
-from conformance.judge.state.words import call, counted, listed, subject
+from conformance.judge.mismatch import Mismatch, of_service
+from conformance.judge.snapshot import ServiceSnapshot, Snapshot
+from conformance.judge.wording import count, join, noun
 from conformance.model.profile import Gang
-from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName
 
 # Volcano and the schedulers after it find a pod's gang by this annotation.
 GROUP_NAME = "scheduling.k8s.io/group-name"
 
 
-def gangs(view: View) -> list[Mismatch]:
+def gangs(snapshot: Snapshot) -> list[Mismatch]:
     """Gang objects that are too many, too few, or of the wrong size."""
-    found = []
-    for part in view.parts:
-        if part.root is None:
-            continue
-        found += _surplus(part, view)
-        found += _missing(part, view)
-        found += _minimum(part, view)
-    return found
+    return [
+        row
+        for service in snapshot.present
+        for row in (*_surplus(service), *_missing(service), *_minimum(service))
+    ]
 
 
-def wanted_gangs(part: Part, view: View) -> int:
+def _wanted(service: ServiceSnapshot) -> int:
     """How many gang objects the operator must have for the service."""
-    per_group = view.profile.multinode.gang is Gang.PER_GROUP
-    return part.service.groups if per_group and part.service.multinode else 0
+    per_group = service.profile.multinode.gang is Gang.PER_GROUP
+    return service.service.groups if per_group and service.service.multinode else 0
 
 
-def _named_by_pods(part: Part) -> set[str]:
-    return {pod.annotations[GROUP_NAME] for pod in part.live_pods if GROUP_NAME in pod.annotations}
+def _named_by_pods(service: ServiceSnapshot) -> set[str]:
+    pods = service.live_pods
+    return {pod.annotations[GROUP_NAME] for pod in pods if GROUP_NAME in pod.annotations}
 
 
-def _surplus(part: Part, view: View) -> list[Mismatch]:
-    wanted = wanted_gangs(part, view)
-    named = _named_by_pods(part)
-    unused = [gang for gang in part.gangs if gang.name not in named]
+def _surplus(service: ServiceSnapshot) -> list[Mismatch]:
+    wanted, named = _wanted(service), _named_by_pods(service)
+    by_name = sorted(service.gangs, key=lambda gang: gang.name)
     if not wanted:
-        extra = list(part.gangs)
+        extra = by_name
     elif named:
         # Pods say which gangs are theirs: any other is left over, even if the number is right.
-        extra = unused
+        extra = [gang for gang in by_name if gang.name not in named]
     else:
-        extra = sorted(part.gangs, key=lambda gang: gang.name)[wanted:]
-    return [
-        _mismatch(
-            CheckerName.ORPHANS, gang, part,
-            f"{call(gang)} of service {part.name} still exists, and no group of the service "
-            f"needs it",
-        )
-        for gang in sorted(extra, key=lambda gang: gang.name)
-    ]  # fmt: skip
+        extra = by_name[wanted:]
+    text = f"of service {service.name} still exists, and no group of the service needs it"
+    return [of_service(CheckerName.ORPHANS, service, [g], f"{noun(g)} {text}") for g in extra]
 
 
-def _missing(part: Part, view: View) -> list[Mismatch]:
-    wanted = wanted_gangs(part, view)
-    known = {gang.name for gang in part.gangs}
-    absent = sorted(_named_by_pods(part) - known) if wanted else []
-    if len(part.gangs) >= wanted and not absent:
+def _missing(service: ServiceSnapshot) -> list[Mismatch]:
+    wanted = _wanted(service)
+    known = {gang.name for gang in service.gangs}
+    absent = sorted(_named_by_pods(service) - known) if wanted else []
+    if len(service.gangs) >= wanted and not absent:
         return []
-    kind = view.profile.multinode.gang_kind
-    message = f"service {part.name} has {counted(len(part.gangs), kind)}, expected {wanted}"
+    kind = service.profile.multinode.gang_kind
+    message = f"service {service.name} has {count(len(service.gangs), kind)}, expected {wanted}"
     if absent:
-        message += f"; its pods name {listed(absent)}, which does not exist"
+        verb = "does" if len(absent) == 1 else "do"
+        message += f"; its pods name {join(absent)}, which {verb} not exist"
     return [
-        Mismatch(
-            checker=CheckerName.SIZE,
-            subject=f"service/{part.name}",
-            message=message,
-            graph=part.graph.name,
-            service=part.name,
-            objects=tuple(gang.uid for gang in part.gangs),
+        of_service(
+            CheckerName.SIZE, service, service.gangs, message, about=f"service/{service.name}"
         )
     ]
 
 
-def _minimum(part: Part, view: View) -> list[Mismatch]:
-    if not wanted_gangs(part, view):
+def _minimum(service: ServiceSnapshot) -> list[Mismatch]:
+    if not _wanted(service):
         return []
-    path = view.profile.multinode.gang_min_path
+    path, size = service.profile.multinode.gang_min_path, service.service.size
     return [
-        _mismatch(
-            CheckerName.SIZE, gang, part,
-            f"{call(gang)} of service {part.name} has {path[-1]} {gang.at(*path)}, expected "
-            f"{part.service.size}",
+        of_service(
+            CheckerName.SIZE, service, [gang],
+            f"{noun(gang)} of service {service.name} has {path[-1]} {gang.at(*path)}, expected "
+            f"{size}",
         )
-        for gang in part.gangs
-        if gang.at(*path) != part.service.size
+        for gang in service.gangs
+        if gang.at(*path) != size
     ]  # fmt: skip
-
-
-def _mismatch(checker: CheckerName, gang: Obj, part: Part, message: str) -> Mismatch:
-    return Mismatch(
-        checker=checker,
-        subject=subject(gang),
-        message=message,
-        graph=part.graph.name,
-        service=part.name,
-        objects=(gang.uid,),
-    )

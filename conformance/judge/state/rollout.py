@@ -6,69 +6,62 @@ that has not begun.
 
 from __future__ import annotations
 
-from conformance.judge.state.base import Mismatch
-from conformance.judge.state.view import Part, View
-from conformance.judge.state.words import call, listed, subject
-from conformance.judge.state.workloads import images_in, images_of, right
-from conformance.model.kinds import DEPLOYMENT, LWS
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.judge.mismatch import Mismatch, of_service
+from conformance.judge.snapshot import ServiceSnapshot, Snapshot
+from conformance.judge.wording import join, noun, nouns
+from conformance.model.kinds import WORKLOADS
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName
 
 
-def rollout(view: View) -> list[Mismatch]:
+def rollout(snapshot: Snapshot) -> list[Mismatch]:
     """Templates without the service's image, pods without it, and updates still in progress."""
     found = []
-    for part in view.parts:
-        for workload in right(part, view.profile):
-            found += _templates(workload, part) or _pods(workload, part, view)
-            found += _progress(workload, part)
+    for service in snapshot.services:
+        for workload in service.right:
+            found += _templates(workload, service) or _pods(workload, service, snapshot)
+            found += _progress(workload, service)
     return found
 
 
-def _templates(workload: Obj, part: Part) -> list[Mismatch]:
-    image = part.service.image
-    lacking = [images for images in images_of(workload) if image and image not in images]
+def images_in(spec: Mapping[str, Any]) -> set[str]:
+    """The images of a pod spec's containers, init containers left out."""
+    return {str(container.get("image", "")) for container in spec.get("containers") or ()}
+
+
+def _templates(workload: Obj, service: ServiceSnapshot) -> list[Mismatch]:
+    image = service.service.image
+    templates = WORKLOADS[workload.kind].templates_of(workload)
+    images = [images_in(template.get("spec") or {}) for _, template in templates]
+    lacking = [found for found in images if image and image not in found]
     if not lacking:
         return []
     message = (
-        f"{call(workload)} of service {part.name} has image {listed(sorted(lacking[0]))}, expected "
-        f"{image}"
+        f"{noun(workload)} of service {service.name} has image {join(sorted(lacking[0]))}, "
+        f"expected {image}"
     )
-    return [_mismatch(CheckerName.FIDELITY, workload, part, message)]
+    return [of_service(CheckerName.FIDELITY, service, [workload], message)]
 
 
-def _pods(workload: Obj, part: Part, view: View) -> list[Mismatch]:
-    image = part.service.image
+def _pods(workload: Obj, service: ServiceSnapshot, snapshot: Snapshot) -> list[Mismatch]:
+    image = service.service.image
     old = [
         pod
-        for pod in part.pods_of(workload, view)
-        if image and not pod.deleting and image not in images_in(pod.spec)
+        for pod in service.live_pods
+        if image and image not in images_in(pod.spec) and snapshot.below(pod, [workload])
     ]
     if not old:
         return []
-    message = f"{listed(map(call, old))} of service {part.name} does not run image {image} yet"
-    return [_mismatch(CheckerName.SIZE, workload, part, message)]
+    verb = "does" if len(old) == 1 else "do"
+    message = f"{nouns(old)} of service {service.name} {verb} not run image {image} yet"
+    return [of_service(CheckerName.SIZE, service, [workload], message)]
 
 
-def _progress(workload: Obj, part: Part) -> list[Mismatch]:
-    if workload.kind not in (DEPLOYMENT, LWS):
+def _progress(workload: Obj, service: ServiceSnapshot) -> list[Mismatch]:
+    if not WORKLOADS[workload.kind].rolling(workload):
         return []
-    status = workload.status
-    updating = workload.condition("UpdateInProgress") or {}
-    # The API leaves a count of zero out.
-    behind = int(status.get("updatedReplicas") or 0) < int(status.get("replicas") or 0)
-    if not behind and updating.get("status") != "True":
-        return []
-    message = f"{call(workload)} of service {part.name} is still being updated"
-    return [_mismatch(CheckerName.SIZE, workload, part, message)]
-
-
-def _mismatch(checker: CheckerName, workload: Obj, part: Part, message: str) -> Mismatch:
-    return Mismatch(
-        checker=checker,
-        subject=subject(workload),
-        message=message,
-        graph=part.graph.name,
-        service=part.name,
-        objects=(workload.uid,),
-    )
+    message = f"{noun(workload)} of service {service.name} is still being updated"
+    return [of_service(CheckerName.SIZE, service, [workload], message)]

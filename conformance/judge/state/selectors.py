@@ -1,74 +1,72 @@
 """Each component Service selects its own ready routable pods, all of them, and nobody else's.
 
-Routable are a Deployment's pods and an LWS's leaders: followers answer no requests (fault F18).
+Routable are single-node pods and the leaders of groups: followers answer no requests (F18).
 """
 
 from __future__ import annotations
 
 import fnmatch
 
-from conformance.judge.state.base import Mismatch
-from conformance.judge.state.view import Part, View
-from conformance.judge.state.words import call, listed, subject
-from conformance.judge.state.workloads import right
-from conformance.model.kinds import LWS, LWS_WORKER_INDEX_LABEL, Actor
+from conformance.judge.mismatch import Mismatch, of_service
+from conformance.judge.snapshot import ServiceSnapshot, Snapshot
+from conformance.judge.wording import noun, nouns, subject
+from conformance.model.kinds import takes_requests, workload_kind
 from conformance.model.profile import ServiceClass, ServiceRule
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName
 
+_NAME = CheckerName.SELECTORS
 
-def selectors(view: View) -> list[Mismatch]:
+
+def selectors(snapshot: Snapshot) -> list[Mismatch]:
     """Services that miss their own pods, hit others', or are not declared in the profile."""
     found: list[Mismatch] = []
     placed: set[str] = set()
-    for part in view.parts:
-        for door in part.doors:
-            placed.add(door.uid)
-            found += _door(door, part, view)
-    for obj in view.objects:
+    for service in snapshot.services:
+        for endpoint in service.endpoints:
+            placed.add(endpoint.uid)
+            found += _component_service(endpoint, service, snapshot)
+    for obj in snapshot.objects:
         if obj.kind != "Service" or obj.group or obj.uid in placed:
             continue
-        chain = view.chain(obj)
-        if chain and chain[0].kind == LWS:
-            found += _headless(obj, chain[0], view)
-        elif view.root_of(obj) and view.by_operator(obj) and rule_of(obj, view) is None:
-            found.append(_undeclared(obj, view.places[obj.uid].graph))
+        owner = next(iter(snapshot.chain(obj)), None)
+        row = workload_kind(owner) if owner is not None else None
+        if owner is not None and row is not None and row.index_label:
+            found += _headless(obj, owner, snapshot)
+        elif snapshot.root_of(obj) and snapshot.by_operator(obj) and not _rule(obj, snapshot):
+            found.append(_undeclared(obj, snapshot.places[obj.uid].graph))
     return found
 
 
-def rule_of(door: Obj, view: View) -> ServiceRule | None:
+def _rule(endpoint: Obj, snapshot: Snapshot) -> ServiceRule | None:
     """The profile's first rule that the Service matches, None if it is not declared."""
-    place = view.places[door.uid]
-    for rule in view.profile.services:
+    place = snapshot.places[endpoint.uid]
+    for rule in snapshot.profile.services:
         name = rule.name.format(
             component=place.component, graph=place.graph, service=place.service.lower()
         )
-        if rule.use is not ServiceClass.COMPONENT and place.component == door.name:
+        if rule.use is not ServiceClass.COMPONENT and place.component == endpoint.name:
             # No rule takes a component's own Service out of judgement.
             continue
-        if rule.name and not fnmatch.fnmatchcase(door.name, name):
+        if rule.name and not fnmatch.fnmatchcase(endpoint.name, name):
             continue
-        if all(door.labels.get(key) == value for key, value in rule.labels.items()):
+        if all(endpoint.labels.get(key) == value for key, value in rule.labels.items()):
             return rule
     return None
 
 
-def routable(part: Part) -> list[Obj]:
-    """The pods of the service that may be sent requests, dying ones left out."""
-    return [pod for pod in part.live_pods if pod.labels.get(LWS_WORKER_INDEX_LABEL, "0") == "0"]
-
-
-def _door(door: Obj, part: Part, view: View) -> list[Mismatch]:
-    rule = rule_of(door, view)
+def _component_service(
+    endpoint: Obj, service: ServiceSnapshot, snapshot: Snapshot
+) -> list[Mismatch]:
+    rule = _rule(endpoint, snapshot)
     if rule is None:
-        return [_undeclared(door, part.graph.name, part.name)]
+        return [_undeclared(endpoint, service.graph.name, service.name)]
     if rule.use is not ServiceClass.COMPONENT:
         return []
-    hit = _selected(door, view)
-    own = routable(part)
+    hit = _selected(endpoint, snapshot)
+    own = [pod for pod in service.live_pods if takes_requests(pod)]
     # Pods of a left-over workload of the other kind are coexistence: they may be selected or not.
-    good = right(part, view.profile)
-    current = {pod.uid for workload in good for pod in part.pods_of(workload, view)}
+    current = {pod.uid for pod in service.pods if snapshot.below(pod, service.right)}
     missed = [
         pod
         for pod in own
@@ -77,72 +75,62 @@ def _door(door: Obj, part: Part, view: View) -> list[Mismatch]:
     uids = {pod.uid for pod in own}
     strange = [pod for uid, pod in hit.items() if uid not in uids]
     found = []
+    of = f"{noun(endpoint)} of service {service.name}"
     if missed:
-        message = f"{call(door)} of service {part.name} does not select its own"
-        found.append(_mismatch(door, missed, f"{message} {listed(map(call, missed))}", part))
+        message = f"{of} does not select its own {nouns(missed)}"
+        found.append(of_service(_NAME, service, [endpoint, *missed], message))
     if strange:
-        followers = all(pod in part.pods for pod in strange)
+        followers = all(pod in service.pods for pod in strange)
         whose = "no leader of a group" if followers else "not of this service"
-        message = f"{call(door)} of service {part.name} selects {listed(map(call, strange))}"
-        found.append(_mismatch(door, strange, f"{message}, {whose}", part))
+        message = f"{of} selects {nouns(strange)}, {whose}"
+        found.append(of_service(_NAME, service, [endpoint, *strange], message))
     return found
 
 
-def _selected(door: Obj, view: View) -> dict[str, Obj]:
+def _selected(endpoint: Obj, snapshot: Snapshot) -> dict[str, Obj]:
     """uid → pods that the Service selects. An empty selector selects nothing (Service API)."""
-    selector = door.spec.get("selector") or {}
+    selector = endpoint.spec.get("selector") or {}
     if not selector:
         return {}
-    known = {obj.uid for obj in view.objects}
-    pods = view.state.select("Pod", selector, door.namespace)
+    known = {obj.uid for obj in snapshot.objects}
+    pods = snapshot.state.select("Pod", selector, endpoint.namespace)
     return {pod.uid: pod for pod in pods if pod.uid in known and not pod.deleting}
 
 
-def _headless(door: Obj, lws: Obj, view: View) -> list[Mismatch]:
-    hit = _selected(door, view)
+def _headless(endpoint: Obj, workload: Obj, snapshot: Snapshot) -> list[Mismatch]:
+    """The Service that a controller of groups makes for all pods of a workload."""
+    row = workload_kind(workload)
+    hit = _selected(endpoint, snapshot)
     below = {
         pod.uid: pod
-        for pod in view.objects
-        if pod.kind == "Pod"
-        and not pod.deleting
-        and any(owner.uid == lws.uid for owner in view.chain(pod))
+        for pod in snapshot.objects
+        if pod.kind == "Pod" and not pod.deleting and snapshot.below(pod, [workload])
     }
-    if hit.keys() == below.keys():
+    if hit.keys() == below.keys() or row is None:
         return []
     wrong = [pod for uid, pod in {**hit, **below}.items() if (uid in hit) != (uid in below)]
-    place = view.places[door.uid]
+    place = snapshot.places[endpoint.uid]
     return [
         Mismatch(
-            checker=CheckerName.SELECTORS,
-            subject=subject(door),
-            message=f"headless {call(door)} of {call(lws)} of service {place.service} does not "
-            f"select exactly that workload's pods ({listed(map(call, wrong))})",
+            checker=_NAME,
+            subject=subject(endpoint),
+            message=f"headless {noun(endpoint)} of {noun(workload)} of service {place.service} does "
+            f"not select exactly that workload's pods ({nouns(wrong)})",
             graph=place.graph,
             service=place.service,
-            objects=(door.uid, lws.uid),
-            blame=Actor.LWS_CONTROLLER,
+            objects=(endpoint.uid, workload.uid),
+            blame=row.filled_by,
         )
     ]
 
 
-def _undeclared(door: Obj, graph: str, service: str = "") -> Mismatch:
+def _undeclared(endpoint: Obj, graph: str, service: str = "") -> Mismatch:
     of = f" of service {service}" if service else ""
     return Mismatch(
-        checker=CheckerName.SELECTORS,
-        subject=subject(door),
-        message=f"{call(door)}{of} is of no class that the profile declares under `services`",
+        checker=_NAME,
+        subject=subject(endpoint),
+        message=f"{noun(endpoint)}{of} is of no class that the profile declares under `services`",
         graph=graph,
         service=service,
-        objects=(door.uid,),
-    )
-
-
-def _mismatch(door: Obj, pods: list[Obj], message: str, part: Part) -> Mismatch:
-    return Mismatch(
-        checker=CheckerName.SELECTORS,
-        subject=subject(door),
-        message=message,
-        graph=part.graph.name,
-        service=part.name,
-        objects=(door.uid, *(pod.uid for pod in pods)),
+        objects=(endpoint.uid,),
     )

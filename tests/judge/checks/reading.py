@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.judge.checks.base import CheckResult
+from conformance.judge.findings import CheckResult
 from conformance.model.verdict import Finding, Verdict
 
 

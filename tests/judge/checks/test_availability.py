@@ -8,6 +8,7 @@ import pytest
 
 from conformance.history.history import History
 from conformance.history.records import Event, Header
+from conformance.judge.case import Case
 from conformance.judge.checks.availability import check
 from conformance.judge.checks.budget import budget
 from conformance.model.graph import Graph
@@ -90,7 +91,7 @@ def test_a_rollout_that_starts_the_new_pod_first_conforms() -> None:
     rewrite(h, "agg-worker")
     roll(h, after, new_first=True)
     h.checkpoint(after)
-    result = check(h.history())
+    result = check(Case(h.history()))
     assert result.verdict is Verdict.CONFORMS
     assert result.findings == ()
     assert result.looked_at == 2
@@ -102,11 +103,11 @@ def test_a_rollout_below_the_budget_violates_with_the_exact_length() -> None:
     rewrite(h, "agg-worker")
     roll(h, after, new_first=False)
     h.checkpoint(after)
-    found = gating(check(h.history()))
+    found = gating(check(Case(h.history())))
     assert [f.verdict for f in found] == [Verdict.VIOLATES] * 2
     assert found[0].message == (
         "Service Worker of agg had 1 ready pod for 0.4 s from 0.5 s after image on, where "
-        "Deployment agg-worker allows no fewer than 2."
+        "Deployment agg-worker allows no fewer than 2"
     )
     assert found[0].evidence["seconds"] == pytest.approx(0.4, abs=0.01)
 
@@ -122,7 +123,7 @@ def test_a_deployment_that_may_recreate_has_no_budget() -> None:
     h.delete(*pods_of(h, "agg-worker"))
     h.become(settled(after, generation=2), after=0.5)
     h.checkpoint(after)
-    assert gating(check(h.history())) == []
+    assert gating(check(Case(h.history()))) == []
 
 
 def test_scaling_down_keeps_what_stays() -> None:
@@ -130,7 +131,7 @@ def test_scaling_down_keeps_what_stays() -> None:
     h = changing(one)
     h.become(settled(one.apply(TWO), generation=2), after=0.5)
     h.checkpoint(one.apply(TWO))
-    assert check(h.history()).findings == ()
+    assert check(Case(h.history())).findings == ()
 
 
 def test_scaling_that_replaces_the_surviving_pod_violates() -> None:
@@ -141,7 +142,7 @@ def test_scaling_that_replaces_the_surviving_pod_violates() -> None:
     h.wait(0.5)
     h.become(settled(one.apply(TWO), generation=2))
     h.checkpoint(one.apply(TWO))
-    assert "had 0 ready pods" in only(check(h.history()), Verdict.VIOLATES).message
+    assert "had 0 ready pods" in only(check(Case(h.history())), Verdict.VIOLATES).message
 
 
 def test_a_toggle_has_no_budget_and_its_gap_is_reported() -> None:
@@ -150,7 +151,7 @@ def test_a_toggle_has_no_budget_and_its_gap_is_reported() -> None:
     h.delete(*pods_of(h, "agg-worker"))
     h.become(settled(toggle.apply(TWO), generation=2), after=1.5)
     h.checkpoint(toggle.apply(TWO))
-    result = check(h.history())
+    result = check(Case(h.history()))
     assert gating(result) == []
     assert "had no ready pod for 1.5" in reported(result)[0].message
 
@@ -161,7 +162,7 @@ def test_a_profile_may_want_availability_on_toggles() -> None:
     h.delete(*pods_of(h, "agg-worker"))
     h.become(settled(toggle.apply(TWO), generation=2), after=1.5)
     h.checkpoint(toggle.apply(TWO))
-    assert "allows no fewer than 1" in only(check(h.history()), Verdict.VIOLATES).message
+    assert "allows no fewer than 1" in only(check(Case(h.history())), Verdict.VIOLATES).message
 
 
 # Services that are not touched -----------------------------------------------------------------
@@ -176,7 +177,7 @@ def test_a_service_that_is_not_touched_keeps_its_pods(transition: Transition) ->
     h.delete(front)
     h.create(edited(front, "metadata", "uid", to="new"))
     h.checkpoint(after)
-    finding = only(check(h.history()), Verdict.VIOLATES)
+    finding = only(check(Case(h.history())), Verdict.VIOLATES)
     assert finding.subject == "Frontend"
     assert f"Pod {front['metadata']['name']} of service Frontend of agg was deleted" in (
         finding.message
@@ -188,7 +189,7 @@ def test_a_pod_that_the_operator_deletes_itself_violates() -> None:
     h = changing(no_op())
     h.delete(pods_of(h, "agg-frontend")[0], by=OPERATOR)
     h.checkpoint(TWO)
-    assert "the operator deleted it" in only(check(h.history()), Verdict.VIOLATES).message
+    assert "the operator deleted it" in only(check(Case(h.history())), Verdict.VIOLATES).message
 
 
 def test_a_pod_that_only_the_platform_lost_is_unknown() -> None:
@@ -196,7 +197,7 @@ def test_a_pod_that_only_the_platform_lost_is_unknown() -> None:
     front = pods_of(h, "agg-frontend")[0]
     h.update(edited(front, "status", "conditions", to=[]), by=PLATFORM, status=True)
     h.checkpoint(TWO)
-    finding = only(check(h.history()), Verdict.UNKNOWN)
+    finding = only(check(Case(h.history())), Verdict.UNKNOWN)
     assert "no longer ready" in finding.message
     assert "the platform's doing" in finding.message
 
@@ -210,7 +211,7 @@ def test_a_look_alike_pod_of_others_is_not_counted() -> None:
     h.step(no_op(), TWO)
     h.delete(h.live("Pod", "stranger"))
     h.checkpoint(TWO)
-    assert gating(check(h.history())) == []
+    assert gating(check(Case(h.history()))) == []
 
 
 # Targets that cannot be built ------------------------------------------------------------------
@@ -224,7 +225,7 @@ def test_an_unbuildable_target_keeps_the_old_workload_serving(stops: bool) -> No
     if stops:
         h.delete(*pods_of(h, "agg-worker"))
     h.checkpoint(toggle.apply(bare), blocked=True)
-    found = gating(check(h.history()))
+    found = gating(check(Case(h.history())))
     assert [f.verdict for f in found] == ([Verdict.VIOLATES] if stops else [])
     assert all("its old pods are gone" in f.message for f in found)
 
@@ -236,14 +237,14 @@ def test_a_gap_is_unknown() -> None:
     h = changing(no_op())
     h.gap("Pod")
     h.checkpoint(TWO)
-    assert only(check(h.history()), Verdict.UNKNOWN)
+    assert only(check(Case(h.history())), Verdict.UNKNOWN)
 
 
 def test_no_recorded_pods_before_the_change_is_unknown() -> None:
     h = changing(no_op())
     h.checkpoint(TWO)
     records = [r for r in h.records if not (isinstance(r, Event) and r.obj.kind == "Pod")]
-    found = gating(check(History(records)))
+    found = gating(check(Case(History(records))))
     assert {f.verdict for f in found} == {Verdict.UNKNOWN}
     assert {f.subject for f in found} == {"Frontend", "Worker"}
 
@@ -260,8 +261,8 @@ def test_a_short_dip_without_a_revision_order_is_unknown() -> None:
     records = [
         dataclasses.replace(r, total_order=False) if isinstance(r, Header) else r for r in h.records
     ]
-    assert only(check(History(records)), Verdict.UNKNOWN)
-    assert only(check(h.history()), Verdict.VIOLATES)
+    assert only(check(Case(History(records))), Verdict.UNKNOWN)
+    assert only(check(Case(h.history())), Verdict.VIOLATES)
 
 
 def test_a_case_of_refused_steps_only_does_not_apply() -> None:
@@ -269,7 +270,7 @@ def test_a_case_of_refused_steps_only_does_not_apply() -> None:
     h.deployed(TWO)
     h.step(NEW_IMAGE, TWO, code=403)
     h.checkpoint(TWO)
-    assert check(h.history()).verdict is None
+    assert check(Case(h.history())).verdict is None
 
 
 # Budgets ---------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from conformance.history.records import CheckpointEnd
+from conformance.judge.case import Case
 from conformance.judge.checks import coexistence
 from conformance.model.graph import Graph
 from conformance.model.profile import LwsLayout, Overlap, Rollout
@@ -51,7 +52,7 @@ def toggled(builder: HistoryBuilder | None = None) -> HistoryBuilder:
 
 
 def gating(h: HistoryBuilder) -> list[Finding]:
-    return [finding for finding in coexistence.check(h.history()).findings if finding.gates]
+    return [finding for finding in coexistence.check(Case(h.history())).findings if finding.gates]
 
 
 def test_left_over_deployment_is_a_violation_in_one_sentence() -> None:
@@ -74,7 +75,7 @@ def test_clean_toggle_conforms_without_a_word() -> None:
     h = toggled()
     h.become(settled(MULTI, generation=2), after=0.5)
     h.checkpoint(MULTI)
-    result = coexistence.check(h.history())
+    result = coexistence.check(Case(h.history()))
     assert result.verdict is Verdict.CONFORMS
     assert [finding.evidence["seconds"] for finding in result.findings] == pytest.approx(
         [0.009], abs=0.02
@@ -86,7 +87,7 @@ def test_short_overlap_is_reported_with_its_length_and_does_not_gate() -> None:
     h.become(both(), after=0.5)
     h.become(settled(MULTI, generation=2), after=1.25)
     h.checkpoint(MULTI)
-    result = coexistence.check(h.history())
+    result = coexistence.check(Case(h.history()))
     assert result.verdict is Verdict.CONFORMS
     (finding,) = result.findings
     assert finding.evidence["seconds"] == pytest.approx(1.25, abs=0.02)
@@ -122,7 +123,7 @@ def test_gap_makes_coexistence_unknown() -> None:
     h.become(settled(MULTI, generation=2), after=0.5)
     h.gap("LeaderWorkerSet")
     h.checkpoint(MULTI)
-    assert coexistence.check(h.history()).verdict is Verdict.UNKNOWN
+    assert coexistence.check(Case(h.history())).verdict is Verdict.UNKNOWN
 
 
 def test_gap_before_the_step_does_not_matter() -> None:
@@ -133,20 +134,20 @@ def test_gap_before_the_step_does_not_matter() -> None:
     h.step(ADD, SINGLE)
     h.become(settled(MULTI, generation=2), after=0.5)
     h.checkpoint(MULTI)
-    assert coexistence.check(h.history()).verdict is Verdict.CONFORMS
+    assert coexistence.check(Case(h.history())).verdict is Verdict.CONFORMS
 
 
 def test_nothing_recorded_is_unknown() -> None:
     h = HistoryBuilder()
     h.checkpoint(MULTI)
-    assert coexistence.check(h.history()).verdict is Verdict.UNKNOWN
+    assert coexistence.check(Case(h.history())).verdict is Verdict.UNKNOWN
 
 
 def test_history_without_a_checkpoint_is_unknown() -> None:
     h = HistoryBuilder()
     h.step(deploy(SINGLE), None)
     h.become(settled(SINGLE))
-    assert coexistence.check(h.history()).verdict is Verdict.UNKNOWN
+    assert coexistence.check(Case(h.history())).verdict is Verdict.UNKNOWN
 
 
 def two_components(graph: Graph, *, phase: str) -> list[Raw]:

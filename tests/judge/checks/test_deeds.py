@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judge.checks.deeds import deed
+from conformance.judge.steps import describe
 from conformance.model.graph import Graph
 from conformance.model.transition import (
     Transition,
@@ -53,11 +53,11 @@ SINGLE, MULTI = a_graph(), a_graph(node_count=2)
 def test_step_is_told_with_its_service(transition: Transition, before: Graph, text: str) -> None:
     h = HistoryBuilder()
     h.deployed(before)
-    assert deed(h.step(transition, before)) == text
+    assert describe(h.step(transition, before)) == text
 
 
 def test_deploy_and_component_steps_name_their_target() -> None:
     h = HistoryBuilder()
-    assert deed(h.step(deploy(SINGLE), None)) == "agg was deployed"
+    assert describe(h.step(deploy(SINGLE), None)) == "agg was deployed"
     step = h.step(add_multinode("Worker"), SINGLE, component="agg-worker")
-    assert deed(step) == "multinode was added to service Worker through component agg-worker"
+    assert describe(step) == "multinode was added to service Worker through component agg-worker"

@@ -6,6 +6,7 @@ import pytest
 
 from conformance.history.history import History
 from conformance.history.records import CheckpointEnd, Event, EventType
+from conformance.judge.case import Case
 from conformance.judge.checks.deletion import check
 from conformance.model.verdict import Verdict
 from tests.builders import (
@@ -55,7 +56,7 @@ def worker(h: HistoryBuilder) -> Raw:
 def test_a_complete_deletion_conforms() -> None:
     h = deleted()
     h.checkpoint()
-    result = check(h.history())
+    result = check(Case(h.history()))
     assert result.verdict is Verdict.CONFORMS
     assert result.looked_at == 1
 
@@ -63,12 +64,12 @@ def test_a_complete_deletion_conforms() -> None:
 def test_a_child_that_is_left_at_the_deadline_violates() -> None:
     h = deleted("Service/agg-worker")
     h.checkpoint(end=CheckpointEnd.DEADLINE)
-    finding = only(check(h.history()), Verdict.VIOLATES)
+    finding = only(check(Case(h.history())), Verdict.VIOLATES)
     assert finding.subject == "Service/agg-worker"
     assert finding.message == (
         "Service agg-worker is still there 45 s after DGD agg was deleted (Background propagation, "
         "45 s allowed); it is controlled by DCD agg-worker (which is gone), created by the "
-        "operator and nobody has deleted it."
+        "operator and nobody has deleted it"
     )
 
 
@@ -81,7 +82,7 @@ def test_a_child_whose_owner_was_taken_before_the_deletion_is_still_found() -> N
     kept = {*BASICS, orphaned["metadata"]["uid"]}
     h.delete(*[raw for uid, raw in h.objects.items() if uid not in kept], by=PLATFORM)
     h.checkpoint(end=CheckpointEnd.DEADLINE)
-    assert "owned by nobody" in only(check(h.history()), Verdict.VIOLATES).message
+    assert "without an owner" in only(check(Case(h.history())), Verdict.VIOLATES).message
 
 
 def test_a_left_tree_is_one_finding() -> None:
@@ -93,7 +94,7 @@ def test_a_left_tree_is_one_finding() -> None:
     ]
     h = deleted(*kept)
     h.checkpoint(end=CheckpointEnd.DEADLINE)
-    finding = only(check(h.history()), Verdict.VIOLATES)
+    finding = only(check(Case(h.history())), Verdict.VIOLATES)
     assert "Deployment agg-worker with 2 objects below it is still there" in finding.message
 
 
@@ -101,11 +102,11 @@ def test_a_keeper_may_stay_but_not_what_hangs_on_it() -> None:
     retained = [{"kind": "Service", "name": "agg-*", "reason": "kept"}]
     h = deleted("Service/agg-worker", retained=retained)
     h.checkpoint()
-    assert gating(check(h.history())) == []
+    assert gating(check(Case(h.history()))) == []
     h = deleted("Service/agg-worker", retained=retained)
     h.create(made("ConfigMap", "hanger", owner=worker(h)), by=OPERATOR)
     h.checkpoint(end=CheckpointEnd.DEADLINE)
-    assert {f.subject for f in gating(check(h.history()))} == {"ConfigMap/hanger"}
+    assert {f.subject for f in gating(check(Case(h.history())))} == {"ConfigMap/hanger"}
 
 
 def test_an_object_held_by_a_finalizer_names_it() -> None:
@@ -117,7 +118,10 @@ def test_an_object_held_by_a_finalizer_names_it() -> None:
     h.delete(*[raw for uid, raw in h.objects.items()
                if uid not in BASICS and uid != graph["metadata"]["uid"]], by=PLATFORM)  # fmt: skip
     h.checkpoint(end=CheckpointEnd.DEADLINE)
-    assert "it is being deleted, held by a/b" in only(check(h.history()), Verdict.VIOLATES).message
+    assert (
+        "it is being deleted, held by a/b"
+        in only(check(Case(h.history())), Verdict.VIOLATES).message
+    )
 
 
 def test_a_foreground_deletion_names_what_it_waits_for() -> None:
@@ -132,14 +136,14 @@ def test_a_foreground_deletion_names_what_it_waits_for() -> None:
     owner = {**component["metadata"]["ownerReferences"][0], "blockOwnerDeletion": True}
     h.update(edited(component, "metadata", "ownerReferences", to=[owner]), by=OPERATOR)
     h.checkpoint(end=CheckpointEnd.DEADLINE)
-    found = gating(check(h.history()))
+    found = gating(check(Case(h.history())))
     assert "which waits for DCD agg-worker" in found[0].message
 
 
 def test_what_is_left_before_the_deadline_is_unknown_only() -> None:
     h = deleted("Service/agg-worker")
     h.checkpoint()
-    assert "taking the deletion for done" in only(check(h.history()), Verdict.UNKNOWN).message
+    assert "taking the deletion for done" in only(check(Case(h.history())), Verdict.UNKNOWN).message
 
 
 def test_an_object_without_owner_or_label_that_the_operator_made_is_found() -> None:
@@ -152,7 +156,7 @@ def test_an_object_without_owner_or_label_that_the_operator_made_is_found() -> N
         *[r for u, r in h.objects.items() if u not in BASICS | {"PodGroup/loose"}], by=PLATFORM
     )
     h.checkpoint(end=CheckpointEnd.DEADLINE)
-    assert only(check(h.history()), Verdict.VIOLATES).subject == "PodGroup/loose"
+    assert only(check(Case(h.history())), Verdict.VIOLATES).subject == "PodGroup/loose"
 
 
 # Made after the deletion -----------------------------------------------------------------------
@@ -172,7 +176,7 @@ def made_after(seconds: float, *, name: str = "late", goes: bool = True) -> Hist
 
 
 def test_a_create_that_was_on_its_way_is_reported_only() -> None:
-    result = check(made_after(1.0))
+    result = check(Case(made_after(1.0)))
     assert gating(result) == []
     assert "it was on its way already" in reported(result)[0].message
 
@@ -180,12 +184,12 @@ def test_a_create_that_was_on_its_way_is_reported_only() -> None:
 def test_a_late_create_violates_though_it_is_gone() -> None:
     assert (
         "Service late was created by the operator 3.9 s after DGD agg was deleted"
-        in only(check(made_after(4.0)), Verdict.VIOLATES).message
+        in only(check(Case(made_after(4.0))), Verdict.VIOLATES).message
     )
 
 
 def test_the_same_object_made_again_violates_at_once() -> None:
-    finding = only(check(made_after(1.0, name="agg-worker")), Verdict.VIOLATES)
+    finding = only(check(Case(made_after(1.0, name="agg-worker"))), Verdict.VIOLATES)
     assert "was made again by the operator" in finding.message
 
 
@@ -198,14 +202,14 @@ def test_an_object_made_again_many_times_is_one_finding_that_tells_how_often() -
         h.create(child, by=OPERATOR)
         h.delete(child, by=PLATFORM)
     h.checkpoint()
-    assert only(check(h.history()), Verdict.VIOLATES).message == (
+    assert only(check(Case(h.history())), Verdict.VIOLATES).message == (
         "Service agg-worker was made again by the operator 2.5 s after DGD agg was deleted and "
-        "2 times more until 6.5 s, although it had been deleted with the graph."
+        "2 times more until 6.5 s, although it had been deleted with the graph"
     )
 
 
 def test_an_early_create_that_stays_violates() -> None:
-    found = gating(check(made_after(1.0, goes=False)))
+    found = gating(check(Case(made_after(1.0, goes=False))))
     assert {f.verdict for f in found} == {Verdict.VIOLATES}
     assert any("and it is still there" in f.message for f in found)
 
@@ -230,14 +234,16 @@ def test_a_graph_made_again_under_the_name_is_another_graph() -> None:
     ]  # fmt: skip
     h.become(new, after=0.5)
     h.checkpoint(again)
-    assert gating(check(h.history())) == []
+    assert gating(check(Case(h.history()))) == []
 
 
 # What cannot be judged -------------------------------------------------------------------------
 
 
 def test_a_deletion_that_no_checkpoint_judges_is_unknown() -> None:
-    assert "no checkpoint judges it" in only(check(deleted().history()), Verdict.UNKNOWN).message
+    assert (
+        "no checkpoint judges it" in only(check(Case(deleted().history())), Verdict.UNKNOWN).message
+    )
 
 
 def test_a_graph_that_was_never_recorded_is_unknown() -> None:
@@ -247,14 +253,14 @@ def test_a_graph_that_was_never_recorded_is_unknown() -> None:
         r for r in h.records
         if not (isinstance(r, Event) and r.obj.kind == "DynamoGraphDeployment")
     ]  # fmt: skip
-    assert "it was not recorded" in only(check(History(records)), Verdict.UNKNOWN).message
+    assert "it was not recorded" in only(check(Case(History(records))), Verdict.UNKNOWN).message
 
 
 def test_a_gap_makes_a_clean_deletion_unknown() -> None:
     h = deleted()
     h.gap("Service")
     h.checkpoint()
-    assert only(check(h.history()), Verdict.UNKNOWN)
+    assert only(check(Case(h.history())), Verdict.UNKNOWN)
 
 
 @pytest.mark.parametrize("steps", [0, 1])
@@ -264,4 +270,4 @@ def test_without_an_accepted_delete_it_does_not_apply(steps: int) -> None:
     for _ in range(steps):
         h.step(deletion(GRAPH), GRAPH, code=403, answer=denied("spec.services is protected"))
     h.checkpoint(GRAPH)
-    assert check(h.history()).verdict is None
+    assert check(Case(h.history())).verdict is None

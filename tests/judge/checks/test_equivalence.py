@@ -9,9 +9,10 @@ import pytest
 
 from conformance.history.history import History
 from conformance.history.records import CheckpointEnd
-from conformance.judge.checks.canonical import canonical, differences, stem
+from conformance.judge.case import Case
 from conformance.judge.checks.equivalence import check
-from conformance.judge.checks.masks import LEFT_OUT, MASKS, NAME_ENDS
+from conformance.judge.compare.canonical import canonical, differences, stem
+from conformance.judge.compare.masks import LEFT_OUT, MASKS, NAME_ENDS
 from conformance.model.state import Obj, State
 from conformance.model.transition import add_multinode, remove_multinode
 from conformance.model.verdict import Verdict
@@ -65,36 +66,36 @@ def changed(kind: str, name: str, *path: str, to: Any) -> list[Raw]:
 
 
 def test_a_transitioned_state_that_equals_the_fresh_one_conforms() -> None:
-    result = check(compared())
+    result = check(Case(compared()))
     assert [f.message for f in result.findings] == []
     assert (result.verdict, result.looked_at) == (Verdict.CONFORMS, 1)
 
 
 def test_a_field_that_differs_violates_and_shows_both_values() -> None:
     objects = changed("Service", "agg-worker", "spec", "selector", "role", to=None)
-    finding = only(check(compared(objects)), Verdict.VIOLATES)
+    finding = only(check(Case(compared(objects))), Verdict.VIOLATES)
     assert finding.subject == "Service/agg-worker"
     assert finding.message == (
         "Service agg-worker differs from a fresh deploy of the same graph in spec.selector.role "
-        "(absent here, 'leader' there)."
+        "(absent here, 'leader' there)"
     )
 
 
 def test_an_object_too_many_violates() -> None:
     component = find(settled(B), "DynamoComponentDeployment", "agg-worker")
     extra = made("ConfigMap", "agg-worker-extra", owner=component)
-    finding = only(check(compared([*settled(B, generation=2), extra])), Verdict.VIOLATES)
+    finding = only(check(Case(compared([*settled(B, generation=2), extra]))), Verdict.VIOLATES)
     assert "There is 1 ConfigMap where a fresh deploy of the same graph has 0" in finding.message
 
 
 def test_an_object_too_few_violates() -> None:
     objects = [r for r in settled(B, generation=2) if r["kind"] != "PodGroup"]
-    assert "There is 0 PodGroups" in only(check(compared(objects)), Verdict.VIOLATES).message
+    assert "There are 0 PodGroups" in only(check(Case(compared(objects))), Verdict.VIOLATES).message
 
 
 def test_a_status_claim_that_differs_violates() -> None:
     objects = changed("DynamoGraphDeployment", "agg", "status", "state", to="pending")
-    assert "status.state" in only(check(compared(objects)), Verdict.VIOLATES).message
+    assert "status.state" in only(check(Case(compared(objects))), Verdict.VIOLATES).message
 
 
 @pytest.mark.parametrize(
@@ -112,26 +113,26 @@ def test_a_status_claim_that_differs_violates() -> None:
     ],
 )  # fmt: skip
 def test_what_is_masked_may_differ(kind: str, name: str, path: tuple[str, ...], value: Any) -> None:
-    assert check(compared(changed(kind, name, *path, to=value))).findings == ()
+    assert check(Case(compared(changed(kind, name, *path, to=value)))).findings == ()
 
 
 def test_a_profile_may_mask_a_field_but_not_an_object() -> None:
     mask = {"kind": "Service", "path": "spec.selector.*", "reason": "r"}
     objects = changed("Service", "agg-worker", "spec", "selector", "role", to=None)
-    assert check(compared(objects, profile=a_profile(masks=[mask]))).findings == ()
+    assert check(Case(compared(objects, profile=a_profile(masks=[mask])))).findings == ()
     all_of_it = {"kind": "PodGroup", "path": "metadata.*", "reason": "r"}
     missing = [r for r in settled(B, generation=2) if r["kind"] != "PodGroup"]
     history = compared(missing, profile=a_profile(masks=[all_of_it]))
-    assert only(check(history), Verdict.VIOLATES)
+    assert only(check(Case(history)), Verdict.VIOLATES)
 
 
 def test_rollback_history_and_evidence_are_left_out() -> None:
     deployment = find(settled(B), "Deployment", "agg-frontend")
     old = made("ReplicaSet", "agg-frontend-0ld00", owner=deployment, spec={"replicas": 0})
     event = made("Event", "agg.1", owner=deployment)
-    assert check(compared([*settled(B, generation=2), old, event])).findings == ()
+    assert check(Case(compared([*settled(B, generation=2), old, event]))).findings == ()
     live = made("ReplicaSet", "agg-frontend-0ld00", owner=deployment, spec={"replicas": 1})
-    assert only(check(compared([*settled(B, generation=2), live])), Verdict.VIOLATES)
+    assert only(check(Case(compared([*settled(B, generation=2), live]))), Verdict.VIOLATES)
 
 
 def test_keepers_are_left_out() -> None:
@@ -139,29 +140,31 @@ def test_keepers_are_left_out() -> None:
     kept = made("ServiceAccount", "planner", owner=graph)
     profile = a_profile(retained=[{"kind": "ServiceAccount", "name": "plan*", "reason": "r"}])
     objects = [*settled(B, generation=2), kept]
-    assert check(compared(objects, profile=profile)).findings == ()
-    assert only(check(compared(objects)), Verdict.VIOLATES)
+    assert check(Case(compared(objects, profile=profile))).findings == ()
+    assert only(check(Case(compared(objects))), Verdict.VIOLATES)
 
 
 # Nothing to compare with -----------------------------------------------------------------------
 
 
 def test_a_fresh_deploy_that_failed_is_unknown() -> None:
-    finding = only(check(compared(problem="it did not settle")), Verdict.UNKNOWN)
+    finding = only(check(Case(compared(problem="it did not settle"))), Verdict.UNKNOWN)
     assert "it did not settle" in finding.message
 
 
 def test_an_empty_fresh_deploy_is_unknown() -> None:
-    assert "nothing was compared" in only(check(compared(fresh=[])), Verdict.UNKNOWN).message
+    assert "nothing was compared" in only(check(Case(compared(fresh=[]))), Verdict.UNKNOWN).message
 
 
 def test_a_fresh_deploy_of_another_graph_is_unknown() -> None:
     other = a_graph(node_count=3)
-    assert "no judged checkpoint" in only(check(compared(graph=other)), Verdict.UNKNOWN).message
+    assert (
+        "no judged checkpoint" in only(check(Case(compared(graph=other))), Verdict.UNKNOWN).message
+    )
 
 
 def test_a_checkpoint_that_was_not_held_is_unknown() -> None:
-    assert only(check(compared(end=CheckpointEnd.DEADLINE)), Verdict.UNKNOWN)
+    assert only(check(Case(compared(end=CheckpointEnd.DEADLINE))), Verdict.UNKNOWN)
 
 
 def test_without_fresh_deploys_or_a_return_it_does_not_apply() -> None:
@@ -170,7 +173,7 @@ def test_without_fresh_deploys_or_a_return_it_does_not_apply() -> None:
     h.step(add_multinode("Worker"), A)
     h.become(settled(B, generation=2), after=0.5)
     h.checkpoint(B)
-    assert check(h.history()).verdict is None
+    assert check(Case(h.history())).verdict is None
 
 
 # There and back --------------------------------------------------------------------------------
@@ -189,13 +192,13 @@ def there_and_back(*, leave: Raw | None = None) -> History:
 
 
 def test_there_and_back_that_ends_where_it_began_conforms() -> None:
-    result = check(there_and_back())
+    result = check(Case(there_and_back()))
     assert (result.verdict, result.looked_at) == (Verdict.CONFORMS, 1)
 
 
 def test_there_and_back_that_leaves_something_violates() -> None:
     component = find(settled(A), "DynamoComponentDeployment", "agg-worker")
-    finding = only(check(there_and_back(leave=made("PodGroup", "agg-worker-0", owner=component))),
+    finding = only(check(Case(there_and_back(leave=made("PodGroup", "agg-worker-0", owner=component)))),
                    Verdict.VIOLATES)  # fmt: skip
     assert "what it was before add-multinode-2 and remove-multinode" in finding.message
 
@@ -205,7 +208,7 @@ def test_a_case_in_which_nothing_was_accepted_is_no_return() -> None:
     h.deployed(A)
     h.step(add_multinode("Worker"), A, code=403)
     h.checkpoint(A)
-    assert check(h.history()).verdict is None
+    assert check(Case(h.history())).verdict is None
 
 
 # Names and masks -------------------------------------------------------------------------------

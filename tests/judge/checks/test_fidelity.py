@@ -8,8 +8,9 @@ import pytest
 
 from conformance.history.history import History
 from conformance.history.records import CheckpointEnd
-from conformance.judge.checks.containment import contains, pod_differences, quantity
+from conformance.judge.case import Case
 from conformance.judge.checks.fidelity import check
+from conformance.judge.compare.containment import contains, pod_differences, quantity
 from conformance.model.graph import Graph, Service
 from conformance.model.transition import ChangeKind, Transition, add_multinode, set_image
 from conformance.model.verdict import Verdict
@@ -98,7 +99,7 @@ ALL = ("Deployment", "LeaderWorkerSet", "Pod")
 
 @pytest.mark.parametrize("graph", [SINGLE, MULTI])
 def test_what_the_user_wrote_in_both_shapes_conforms(graph: Graph) -> None:
-    result = check(judged(graph))
+    result = check(Case(judged(graph)))
     assert [f.message for f in result.findings] == []
     assert result.verdict is Verdict.CONFORMS
     assert result.looked_at > 3
@@ -128,23 +129,23 @@ def drop(template: Raw, *path: str) -> None:
     ],
 )
 def test_what_is_lost_on_the_way_violates(graph: Graph, change: Any, field: str) -> None:
-    finding = only(check(judged(graph, broken(graph, change, *ALL))), Verdict.VIOLATES)
+    finding = only(check(Case(judged(graph, broken(graph, change, *ALL)))), Verdict.VIOLATES)
     assert finding.evidence["field"] == field
-    assert "lacks what the user wrote" in finding.message
+    assert "what the user wrote" in finding.message
     assert "created by the operator" in finding.message
 
 
 def test_an_image_that_never_reached_the_pods_violates() -> None:
     graph = set_image("Worker", "vllm:2.0.0").apply(SINGLE)
     old = broken(graph, lambda t: main(t).update(image="vllm:1.0.0"), "Pod")
-    finding = only(check(judged(graph, old)), Verdict.VIOLATES)
+    finding = only(check(Case(judged(graph, old))), Verdict.VIOLATES)
     assert finding.subject.startswith("Pod/agg-worker")
     assert "image is 'vllm:1.0.0' (wanted 'vllm:2.0.0')" in finding.message
 
 
 def test_a_label_with_a_reserved_prefix_is_the_operators() -> None:
     change = lambda t: t["metadata"]["labels"].pop("nvidia.com/reserved")  # noqa: E731
-    assert gating(check(judged(SINGLE, broken(SINGLE, change, *ALL)))) == []
+    assert gating(check(Case(judged(SINGLE, broken(SINGLE, change, *ALL))))) == []
 
 
 # Command and arguments -------------------------------------------------------------------------
@@ -209,7 +210,7 @@ def test_the_followers_run_what_the_operator_says() -> None:
         if template.get("metadata", {}).get("labels", {}).get("role") == "worker":
             main(template).update(command=["ray"], args=["start", "--block"])
 
-    assert gating(check(judged(MULTI, broken(MULTI, change, *ALL)))) == []
+    assert gating(check(Case(judged(MULTI, broken(MULTI, change, *ALL))))) == []
 
 
 # Exceptions and what is not judged -------------------------------------------------------------
@@ -228,19 +229,19 @@ def test_the_followers_run_what_the_operator_says() -> None:
 def test_exceptions_go_by_field_and_shape(field: str, shape: str, excused: bool) -> None:
     profile = a_profile(fidelity_exceptions=[{"field": field, "shape": shape, "reason": "r"}])
     change = lambda t: t["spec"].update(serviceAccountName="theirs")  # noqa: E731
-    found = gating(check(judged(SINGLE, broken(SINGLE, change, *ALL), profile=profile)))
+    found = gating(check(Case(judged(SINGLE, broken(SINGLE, change, *ALL), profile=profile))))
     assert (found == []) is excused
 
 
 def test_an_exception_of_a_group_of_fields_covers_what_is_in_it() -> None:
     profile = a_profile(fidelity_exceptions=[{"field": "env", "reason": "r"}])
     objects = broken(SINGLE, lambda t: main(t)["env"].pop(0), *ALL)
-    assert gating(check(judged(SINGLE, objects, profile=profile))) == []
+    assert gating(check(Case(judged(SINGLE, objects, profile=profile)))) == []
 
 
 def test_a_blocked_checkpoint_is_not_compared() -> None:
     change = lambda t: t["spec"].update(serviceAccountName="theirs")  # noqa: E731
-    assert check(judged(SINGLE, broken(SINGLE, change, *ALL), blocked=True)).verdict is None
+    assert check(Case(judged(SINGLE, broken(SINGLE, change, *ALL), blocked=True))).verdict is None
 
 
 def test_a_rollout_in_progress_at_the_deadline_is_unknown() -> None:
@@ -257,7 +258,7 @@ def test_a_rollout_in_progress_at_the_deadline_is_unknown() -> None:
     ]
     for seen, verdict in ((rolling, Verdict.UNKNOWN), (objects, Verdict.VIOLATES)):
         history = judged(graph, seen, end=CheckpointEnd.DEADLINE, profile=profile)
-        assert only(check(history), verdict)
+        assert only(check(Case(history)), verdict)
 
 
 def test_a_service_without_a_workload_leaves_nothing_to_compare() -> None:
@@ -265,7 +266,9 @@ def test_a_service_without_a_workload_leaves_nothing_to_compare() -> None:
         raw for raw in good(SINGLE)
         if not raw["metadata"]["name"].startswith("agg-worker") or "Component" in raw["kind"]
     ]  # fmt: skip
-    assert "nothing to compare" in only(check(judged(SINGLE, objects)), Verdict.UNKNOWN).message
+    assert (
+        "nothing to compare" in only(check(Case(judged(SINGLE, objects))), Verdict.UNKNOWN).message
+    )
 
 
 # Values ----------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import pytest
 
 from conformance.history.history import History
 from conformance.history.records import Event
+from conformance.judge.case import Case
 from conformance.judge.checks.foreign import check
 from conformance.model.transition import add_multinode, scale
 from conformance.model.verdict import Verdict
@@ -44,7 +45,7 @@ def live(h: HistoryBuilder) -> Raw:
 def test_an_untouched_foreign_object_conforms() -> None:
     h = with_foreign()
     h.checkpoint(AFTER)
-    result = check(h.history())
+    result = check(Case(h.history()))
     assert result.verdict is Verdict.CONFORMS
     assert result.looked_at == 1
 
@@ -65,11 +66,11 @@ def test_an_object_of_others_changed_by_the_operator_violates(
     h = with_foreign()
     h.update(edited(live(h), *path, to=value), by=OPERATOR)
     h.checkpoint(AFTER)
-    finding = only(check(h.history()), Verdict.VIOLATES)
+    finding = only(check(Case(h.history())), Verdict.VIOLATES)
     assert finding.subject == "Service/agg-worker-d"
     assert finding.message == (
         f"The operator changed the {what} of Service agg-worker-d, which belongs to somebody else "
-        "and was there before."
+        "and was there before"
     )
 
 
@@ -84,7 +85,7 @@ def test_a_write_that_only_validation_kept_from_an_object_of_others_violates(
         h.wait(0.5)
         h.write(live(h), "update", by=OPERATOR, code=code)
     h.checkpoint(AFTER)
-    found = gating(check(h.history()))
+    found = gating(check(Case(h.history())))
     assert bool(found) is gates
     if gates:
         assert "tried to update Service agg-worker-d 3 times" in found[0].message
@@ -94,7 +95,9 @@ def test_an_object_of_others_deleted_by_the_operator_violates() -> None:
     h = with_foreign()
     h.delete(live(h), by=OPERATOR)
     h.checkpoint(AFTER)
-    assert "deleted Service agg-worker-d" in only(check(h.history()), Verdict.VIOLATES).message
+    assert (
+        "deleted Service agg-worker-d" in only(check(Case(h.history())), Verdict.VIOLATES).message
+    )
 
 
 def test_an_object_that_was_adopted_and_then_collected_violates_twice() -> None:
@@ -104,7 +107,7 @@ def test_an_object_that_was_adopted_and_then_collected_violates_twice() -> None:
     h.wait(2.0)
     h.delete(live(h), by=PLATFORM)
     h.checkpoint(AFTER)
-    assert [f.verdict for f in gating(check(h.history()))] == [Verdict.VIOLATES] * 2
+    assert [f.verdict for f in gating(check(Case(h.history())))] == [Verdict.VIOLATES] * 2
 
 
 def test_a_foreign_status_and_the_suites_own_edits_do_not_matter() -> None:
@@ -113,14 +116,14 @@ def test_a_foreign_status_and_the_suites_own_edits_do_not_matter() -> None:
     h.wait(2.0)
     h.update(edited(live(h), "metadata", "labels", "mine", to="still"), by=SUITE)
     h.checkpoint(AFTER)
-    assert gating(check(h.history())) == []
+    assert gating(check(Case(h.history()))) == []
 
 
 def test_fields_that_the_platform_keeps_are_reported_only() -> None:
     h = with_foreign()
     h.update(edited(live(h), "metadata", "finalizers", to=["service.kubernetes.io/x"]), by=PLATFORM)
     h.checkpoint(AFTER)
-    result = check(h.history())
+    result = check(Case(h.history()))
     assert gating(result) == []
     assert "Kubernetes changed the finalizers" in reported(result)[0].message
 
@@ -129,7 +132,7 @@ def test_a_stranger_in_the_log_makes_it_unknown() -> None:
     h = with_foreign()
     h.update(edited(live(h), "spec", "selector", "a", to="c"), by=STRANGER)
     h.checkpoint(AFTER)
-    assert only(check(h.history()), Verdict.UNKNOWN)
+    assert only(check(Case(h.history())), Verdict.UNKNOWN)
 
 
 def test_a_foreign_object_that_was_never_recorded_is_unknown() -> None:
@@ -137,14 +140,14 @@ def test_a_foreign_object_that_was_never_recorded_is_unknown() -> None:
     h.checkpoint(AFTER)
     uid = OTHERS["metadata"]["uid"]
     records = [r for r in h.records if not (isinstance(r, Event) and r.obj.uid == uid)]
-    assert "never recorded" in only(check(History(records)), Verdict.UNKNOWN).message
+    assert "never recorded" in only(check(Case(History(records))), Verdict.UNKNOWN).message
 
 
 def test_a_gap_makes_untouched_unknown() -> None:
     h = with_foreign()
     h.gap("Service")
     h.checkpoint(AFTER)
-    assert "gap" in only(check(h.history()), Verdict.UNKNOWN).message
+    assert "gap" in only(check(Case(h.history())), Verdict.UNKNOWN).message
 
 
 def test_without_foreign_objects_or_siblings_it_does_not_apply() -> None:
@@ -152,7 +155,7 @@ def test_without_foreign_objects_or_siblings_it_does_not_apply() -> None:
     h.deployed(BEFORE)
     h.step(scale("Worker", to=2), BEFORE)
     h.checkpoint(BEFORE)
-    result = check(h.history())
+    result = check(Case(h.history()))
     assert (result.verdict, result.looked_at) == (None, 0)
 
 
@@ -175,14 +178,14 @@ def with_sibling() -> HistoryBuilder:
 def test_a_sibling_that_keeps_its_children_conforms() -> None:
     h = with_sibling()
     h.checkpoint(AFTER, SIBLING)
-    assert check(h.history()).verdict is Verdict.CONFORMS
+    assert check(Case(h.history())).verdict is Verdict.CONFORMS
 
 
 def test_a_siblings_child_that_the_operator_deleted_violates() -> None:
     h = with_sibling()
     h.delete(h.live("Service", "agg-b-worker"), by=OPERATOR)
     h.checkpoint(AFTER, SIBLING)
-    finding = only(check(h.history()), Verdict.VIOLATES)
+    finding = only(check(Case(h.history())), Verdict.VIOLATES)
     assert finding.graph == "agg-b"
     assert "Service agg-b-worker of graph agg-b is gone" in finding.message
     assert "the operator wrote Service agg-b-worker (deleted)" in finding.message
@@ -194,7 +197,7 @@ def test_a_siblings_child_with_another_spec_violates() -> None:
         edited(h.live("Service", "agg-b-worker"), "spec", "selector", "x", to="y"), by=OPERATOR
     )
     h.checkpoint(AFTER, SIBLING)
-    assert "has another spec" in only(check(h.history()), Verdict.VIOLATES).message
+    assert "has another spec" in only(check(Case(h.history())), Verdict.VIOLATES).message
 
 
 def test_a_siblings_pod_that_the_platform_lost_is_unknown() -> None:
@@ -205,7 +208,7 @@ def test_a_siblings_pod_that_the_platform_lost_is_unknown() -> None:
     )  # fmt: skip
     h.delete(pod, by=PLATFORM)
     h.checkpoint(AFTER, SIBLING)
-    assert "nobody but the platform" in only(check(h.history()), Verdict.UNKNOWN).message
+    assert "nobody but the platform" in only(check(Case(h.history())), Verdict.UNKNOWN).message
 
 
 def test_a_graph_that_a_step_changes_is_no_sibling() -> None:
@@ -213,4 +216,4 @@ def test_a_graph_that_a_step_changes_is_no_sibling() -> None:
     h.step(scale("Worker", to=2), SIBLING)
     h.delete(h.live("Service", "agg-b-worker"), by=OPERATOR)
     h.checkpoint(AFTER, scale("Worker", to=2).apply(SIBLING))
-    assert check(h.history()).looked_at == 0
+    assert check(Case(h.history())).looked_at == 0

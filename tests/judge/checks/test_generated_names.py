@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from conformance.judge.checks.canonical import stem
+from conformance.judge.case import Case
 from conformance.judge.checks.equivalence import check
+from conformance.judge.compare.canonical import stem
 from conformance.model.state import Obj
 from conformance.model.transition import add_multinode
 from conformance.model.verdict import Verdict
@@ -37,14 +38,14 @@ def compared(objects: list[Raw], fresh: list[Raw]) -> HistoryBuilder:
 @pytest.mark.parametrize("ends", [("x7k2p", "qvvpb"), ("6d4b75cb6d", "5c689d88bb")])
 def test_other_ends_make_no_difference(ends: tuple[str, str]) -> None:
     ours, theirs = ending(settled(MULTI, generation=2), ends[0]), ending(settled(MULTI), ends[1])
-    assert gating(check(compared(ours, theirs).history())) == []
+    assert gating(check(Case(compared(ours, theirs).history()))) == []
 
 
 def test_an_object_more_is_seen_behind_any_end() -> None:
     ours = ending(settled(MULTI, generation=2), "x7k2p")
     fresh = ending(settled(MULTI), "qvvpb")
     missing = without(fresh, find(fresh, "PodGroup", "agg-worker-qvvpb-0"))
-    finding = only(check(compared(ours, missing).history()), Verdict.VIOLATES)
+    finding = only(check(Case(compared(ours, missing).history())), Verdict.VIOLATES)
     assert finding.message.startswith("There is 1 PodGroup where a fresh deploy")
 
 
@@ -52,7 +53,7 @@ def test_another_field_is_seen_behind_any_end() -> None:
     ours = ending(settled(MULTI, generation=2), "x7k2p")
     find(ours, "PodGroup", "agg-worker-x7k2p-0")["spec"]["minMember"] = 1
     fresh = ending(settled(MULTI), "qvvpb")
-    finding = only(check(compared(ours, fresh).history()), Verdict.VIOLATES)
+    finding = only(check(Case(compared(ours, fresh).history())), Verdict.VIOLATES)
     assert "spec.minMember" in finding.message
 
 

@@ -9,6 +9,7 @@ import json
 import pytest
 
 from conformance.driver.children import child_of
+from conformance.judge.case import Case
 from conformance.judge.checks import equivalence, quiescence
 from conformance.model.state import Obj, State
 from conformance.model.transition import add_multinode, scale
@@ -53,7 +54,7 @@ def test_names_of_another_kind_of_end(ours: str, theirs: str) -> None:
     h.checkpoint(image)
     fresh = renamed(settled(image), "agg-worker", theirs)
     h.fresh(image, json.loads(json.dumps(fresh).replace(NAMESPACE, "fresh")))
-    assert not [f.message for f in equivalence.check(h.history()).findings if f.gates]
+    assert not [f.message for f in equivalence.check(Case(h.history())).findings if f.gates]
 
 
 def test_eight_graphs_each_with_a_slow_heartbeat() -> None:
@@ -78,7 +79,7 @@ def test_eight_graphs_each_with_a_slow_heartbeat() -> None:
         h.write(root, "update", by=OPERATOR, subresource="status")
     checkpoint = h.checkpoint(last, *graphs[1:], hold=1.0)
     h.records[-1] = dataclasses.replace(checkpoint, hold=5.0, reached_at=reached)
-    assert not [f.message for f in quiescence.check(h.history()).findings if f.gates]
+    assert not [f.message for f in quiescence.check(Case(h.history())).findings if f.gates]
 
 
 @pytest.mark.parametrize("how", ["no controller flag", "a kind of its own in between"])
@@ -142,4 +143,4 @@ def test_a_heartbeat_in_a_condition_differs_from_a_fresh_deploy() -> None:
             json.dumps(beating(settled(MULTI), "2026-01-01T00:00:00Z")).replace(NAMESPACE, "fresh")
         ),
     )
-    assert not [f.message for f in equivalence.check(h.history()).findings if f.gates]
+    assert not [f.message for f in equivalence.check(Case(h.history())).findings if f.gates]

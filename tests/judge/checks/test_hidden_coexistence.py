@@ -7,8 +7,9 @@ import copy
 import pytest
 
 from conformance.history.records import OperatorEventKind
-from conformance.judge.checks.judge import judge
+from conformance.judge.case import Case
 from conformance.judge.checks.orphans import check as orphans
+from conformance.judge.verdict import judge
 from conformance.model.transition import add_multinode
 from conformance.model.verdict import CheckerName, Verdict
 from tests.builders import (
@@ -86,7 +87,7 @@ def test_below_a_cluster_role_with_its_labels_it_coexists() -> None:
 def test_below_a_cluster_role_and_without_labels_it_is_an_orphan() -> None:
     role = made("ClusterRole", "add-worker-old", namespace=None)
     h = toggled(*old_tree(role, labels=False), created=role)
-    finding = only(orphans(h.history()), Verdict.VIOLATES)
+    finding = only(orphans(Case(h.history())), Verdict.VIOLATES)
     assert finding.message.startswith(
         "Deployment agg-worker has no owner in its namespace and belongs to no graph by its labels"
     )
@@ -131,7 +132,7 @@ def test_what_somebody_else_made_below_a_cluster_scoped_object_is_no_orphan() ->
     h.create(role, below, by=PLATFORM)
     h.become([*settled(MULTI, generation=2), below], after=0.3)
     h.checkpoint(MULTI)
-    assert gating(orphans(h.history())) == []
+    assert gating(orphans(Case(h.history()))) == []
 
 
 def test_the_usual_helpers_of_a_component_are_nothing_to_tell_of() -> None:
@@ -156,7 +157,7 @@ def copied(kind: str = "Deployment", *, image: str = "vllm:1.0.0", name: str = "
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "Pod"])
 def test_a_copy_of_a_workload_in_another_namespace_violates(kind: str) -> None:
     h = toggled(copied(kind), created=copied(kind))
-    finding = only(orphans(h.history()), Verdict.VIOLATES)
+    finding = only(orphans(Case(h.history())), Verdict.VIOLATES)
     assert "runs an image of its graphs outside its namespace" in finding.message
 
 
@@ -170,7 +171,7 @@ def test_the_image_that_the_service_had_before_is_one_of_the_graphs() -> None:
     after = a_graph(image="vllm:0.9.0", node_count=2)
     h.become([*settled(after, generation=2), copy_], after=0.3)
     h.checkpoint(after)
-    assert only(orphans(h.history()), Verdict.VIOLATES)
+    assert only(orphans(Case(h.history())), Verdict.VIOLATES)
 
 
 @pytest.mark.parametrize(
@@ -183,9 +184,9 @@ def test_the_image_that_the_service_had_before_is_one_of_the_graphs() -> None:
     ],
 )
 def test_other_objects_elsewhere_wait_for_the_last_graph(other: Raw) -> None:
-    assert gating(orphans(toggled(other, created=other).history())) == []
+    assert gating(orphans(Case(toggled(other, created=other).history()))) == []
 
 
 def test_what_somebody_else_runs_elsewhere_proves_nothing() -> None:
     h = toggled(copied(), created=copied(), by=STRANGER)
-    assert only(orphans(h.history()), Verdict.UNKNOWN)
+    assert only(orphans(Case(h.history())), Verdict.UNKNOWN)

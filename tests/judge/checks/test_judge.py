@@ -8,9 +8,11 @@ import pytest
 
 from conformance.history.history import History
 from conformance.history.records import CheckpointEnd, Expect, OperatorEventKind, Step
-from conformance.judge.checks import registry, validity
-from conformance.judge.checks.judge import judge
-from conformance.judge.checks.outcome import outcomes
+from conformance.judge import registry
+from conformance.judge.case import Case
+from conformance.judge.checks import validity
+from conformance.judge.outcome import outcomes
+from conformance.judge.verdict import judge
 from conformance.model.transition import (
     ChangeKind,
     Transition,
@@ -60,7 +62,7 @@ def verdict(h: HistoryBuilder) -> Verdict:
 
 
 def outcome(h: HistoryBuilder, step: str = "add-multinode-2") -> Outcome:
-    return outcomes(h.history())[step]
+    return outcomes(Case(h.history()))[step]
 
 
 def test_clean_toggle_conforms_with_every_checker_run() -> None:
@@ -189,7 +191,7 @@ def test_deadline_without_a_mismatch_never_conforms() -> None:
 
 
 def test_deadline_that_no_checker_explains_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("conformance.judge.checks.judge.CHECKERS", {
+    monkeypatch.setattr("conformance.judge.verdict.CHECKERS", {
         CheckerName.SIZE: registry.CHECKERS[CheckerName.SIZE],
         CheckerName.VALIDITY: registry.CHECKERS[CheckerName.VALIDITY],
     })  # fmt: skip
@@ -201,7 +203,7 @@ def test_deadline_that_no_checker_explains_is_unknown(monkeypatch: pytest.Monkey
 def test_mismatch_whose_checker_is_silent_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     names = (CheckerName.COEXISTENCE, CheckerName.FIDELITY, CheckerName.VALIDITY)
     silent = dict.fromkeys(names, validity.check)
-    monkeypatch.setattr("conformance.judge.checks.judge.CHECKERS", silent)
+    monkeypatch.setattr("conformance.judge.verdict.CHECKERS", silent)
     h = HistoryBuilder()
     h.deployed(SINGLE)
     h.step(ADD, SINGLE)
@@ -218,18 +220,20 @@ def test_interrupted_checkpoint_is_unknown() -> None:
 
 
 def test_disagreement_of_list_and_record_is_unknown() -> None:
-    result = validity.check(reconciled(disagreed={"Pod": "Pod x is not in the record"}).history())
+    result = validity.check(
+        Case(reconciled(disagreed={"Pod": "Pod x is not in the record"}).history())
+    )
     assert result.verdict is Verdict.UNKNOWN
     assert "Pod x is not in the record" in result.findings[0].message
 
 
 def test_checkpoint_that_listed_nothing_is_unknown() -> None:
-    assert validity.check(reconciled(verified=()).history()).verdict is Verdict.UNKNOWN
+    assert validity.check(Case(reconciled(verified=()).history())).verdict is Verdict.UNKNOWN
 
 
 def test_checkpoint_that_did_not_list_the_lws_is_unknown() -> None:
     kinds = ("DynamoGraphDeployment", "DynamoComponentDeployment", "Deployment", "Pod", "Service")
-    result = validity.check(reconciled(verified=kinds).history())
+    result = validity.check(Case(reconciled(verified=kinds).history()))
     assert "LeaderWorkerSet was not listed" in result.findings[0].message
 
 
@@ -242,7 +246,7 @@ def test_case_without_a_judged_checkpoint_is_unknown() -> None:
 def test_judged_step_without_a_checkpoint_is_unknown() -> None:
     h = reconciled()
     h.step(remove_multinode("Worker"), MULTI)
-    findings = validity.check(h.history()).findings
+    findings = validity.check(Case(h.history())).findings
     assert [finding.subject for finding in findings] == ["step/remove-multinode"]
 
 
@@ -253,7 +257,7 @@ def test_gap_in_a_judged_window_is_unknown() -> None:
     h.gap("ConfigMap")
     h.become(settled(MULTI, generation=2), after=0.5)
     h.checkpoint(MULTI)
-    assert validity.check(h.history()).verdict is Verdict.UNKNOWN
+    assert validity.check(Case(h.history())).verdict is Verdict.UNKNOWN
 
 
 def test_history_with_nothing_but_a_header_is_unknown() -> None:
@@ -266,7 +270,7 @@ def test_crash_of_a_checker_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     def crash(history: History) -> None:
         raise KeyError("boom")
 
-    monkeypatch.setattr("conformance.judge.checks.judge.CHECKERS", {CheckerName.SIZE: crash})
+    monkeypatch.setattr("conformance.judge.verdict.CHECKERS", {CheckerName.SIZE: crash})
     judgement = judge(reconciled().history())
     assert judgement.verdict is Verdict.UNKNOWN
     assert "boom" in judgement.findings[0].message

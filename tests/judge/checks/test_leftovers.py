@@ -8,8 +8,9 @@ import pytest
 
 from conformance.history.history import History
 from conformance.history.records import CheckpointEnd, EventType, Scope, Write
-from conformance.judge.checks.judge import Judgement, judge
-from conformance.judge.checks.leftovers import check
+from conformance.judge.case import Case
+from conformance.judge.run.leftovers import check
+from conformance.judge.verdict import Judgement, judge
 from conformance.model.labels import OWNED
 from conformance.model.profile import Retained
 from conformance.model.verdict import Finding, Verdict
@@ -49,7 +50,7 @@ def left(*raws: Raw, by: str = OPERATOR) -> list[Finding]:
     h = a_run()
     for raw in raws:
         h.create(raw, by=by)
-    return [finding for finding in check(ended(h)).findings if finding.gates]
+    return [finding for finding in check(Case(ended(h))).findings if finding.gates]
 
 
 def only(*raws: Raw, by: str = OPERATOR) -> Finding:
@@ -158,14 +159,14 @@ def test_what_a_list_shows_first_after_a_gap_is_not_overlooked() -> None:
         else record
         for record in ended(h).records
     ]
-    found = check(History(r for r in records if not isinstance(r, Write)))
+    found = check(Case(History(r for r in records if not isinstance(r, Write))))
     assert found.verdict is Verdict.UNKNOWN
 
 
 def test_an_end_that_was_broken_off_proves_nothing_against_the_operator() -> None:
     h = a_run()
     h.create(made("ClusterRole", "dyn", namespace=None), by=OPERATOR)
-    assert check(ended(h, CheckpointEnd.INTERRUPTED)).verdict is Verdict.UNKNOWN
+    assert check(Case(ended(h, CheckpointEnd.INTERRUPTED))).verdict is Verdict.UNKNOWN
 
 
 # Leases -------------------------------------------------------------------------------------------
@@ -176,7 +177,7 @@ def test_a_lease_that_nobody_deletes_or_renews_is_a_left_over(namespace: str) ->
     h = a_run()
     lease(h, "create", namespace=namespace)
     h.wait(30)
-    result = check(ended(h))
+    result = check(Case(ended(h)))
     (finding,) = result.findings
     assert (finding.verdict, finding.subject) == (Verdict.VIOLATES, "Lease/dyn-1")
 
@@ -193,16 +194,16 @@ def test_a_lease_in_use_or_deleted_is_none(subtests: pytest.Subtests) -> None:
             lease(h, "create", namespace=namespace)
             h.wait(200)
             lease(h, verb, namespace=namespace)
-            assert check(ended(h)).verdict is verdict
+            assert check(Case(ended(h))).verdict is verdict
 
 
 def test_a_lease_of_somebody_else_and_one_of_a_keeper_are_none() -> None:
     h = a_run()
     lease(h, "create", namespace=CASE, by=PLATFORM)
-    assert check(ended(h)).verdict is Verdict.CONFORMS
+    assert check(Case(ended(h))).verdict is Verdict.CONFORMS
     h = a_run(Retained(kind="Lease", name="dyn-*", reason="a lock"))
     lease(h, "create", namespace=CASE)
-    assert check(ended(h)).verdict is Verdict.CONFORMS
+    assert check(Case(ended(h))).verdict is Verdict.CONFORMS
 
 
 # Storms -------------------------------------------------------------------------------------------
@@ -230,7 +231,7 @@ def test_many_requests_after_all_is_gone_are_a_storm() -> None:
     assert finding.message == (
         "The operator sent 6 mutating requests in the last 5 s of the run, after every graph was "
         "gone, where 1 a second are allowed; 6 of them were patch configmaps/state-0 in namespace "
-        "dgd-reference."
+        "dgd-reference"
     )
     assert stormy("ConfigMap", 5).verdict is Verdict.CONFORMS
     assert stormy("ConfigMap", 50, by=PLATFORM).verdict is Verdict.CONFORMS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.history.records import CheckpointEnd
+from conformance.judge.case import Case
 from conformance.judge.checks import orphans
 from conformance.model.profile import Retained
 from conformance.model.transition import remove_multinode, remove_service
@@ -30,7 +31,7 @@ SINGLE, MULTI = a_graph(), a_graph(node_count=2)
 
 
 def found(h: HistoryBuilder) -> list[Finding]:
-    return [finding for finding in orphans.check(h.history()).findings if finding.gates]
+    return [finding for finding in orphans.check(Case(h.history())).findings if finding.gates]
 
 
 def test_pod_group_kept_on_remove_is_named_with_owner_creator_and_time() -> None:
@@ -59,7 +60,7 @@ def test_missing_owner_reference_is_an_orphan_from_the_first_deploy() -> None:
     h.become(swapped(settled(MULTI), bare), after=0.5)
     h.checkpoint(MULTI)
     (finding,) = found(h)
-    assert finding.message.endswith("it is owned by nobody, created by the operator")
+    assert finding.message.endswith("it is without an owner, created by the operator")
 
 
 def test_clean_history_has_no_orphan() -> None:
@@ -68,7 +69,7 @@ def test_clean_history_has_no_orphan() -> None:
     h.step(remove_multinode("Worker"), MULTI)
     h.become(settled(SINGLE, generation=2), after=0.5)
     h.checkpoint(SINGLE)
-    assert orphans.check(h.history()).verdict is Verdict.CONFORMS
+    assert orphans.check(Case(h.history())).verdict is Verdict.CONFORMS
 
 
 def test_what_the_suite_and_kubernetes_made_is_no_orphan() -> None:
@@ -190,4 +191,4 @@ def test_gap_makes_orphans_unknown() -> None:
     h.gap()
     h.become(settled(SINGLE.without_service("Worker"), generation=2))
     h.checkpoint(SINGLE.without_service("Worker"))
-    assert orphans.check(h.history()).verdict is Verdict.UNKNOWN
+    assert orphans.check(Case(h.history())).verdict is Verdict.UNKNOWN

@@ -9,6 +9,7 @@ import pytest
 
 from conformance.history.history import History
 from conformance.history.records import CheckpointEnd, OperatorEventKind, Write
+from conformance.judge.case import Case
 from conformance.judge.checks.quiescence import check
 from conformance.model.transition import add_multinode, annotate, no_op
 from conformance.model.verdict import Verdict
@@ -54,17 +55,17 @@ def held_with(h: HistoryBuilder, *times: float, by: str = OPERATOR) -> History:
 def test_a_quiet_hold_window_conforms() -> None:
     h = toggled()
     h.checkpoint(AFTER)
-    result = check(h.history())
+    result = check(Case(h.history()))
     assert result.verdict is Verdict.CONFORMS
     assert result.looked_at == 1
 
 
 def test_a_write_in_the_hold_window_violates_and_names_object_owner_and_writer() -> None:
-    finding = only(check(held_with(toggled(), 2.0)), Verdict.VIOLATES)
+    finding = only(check(Case(held_with(toggled(), 2.0))), Verdict.VIOLATES)
     assert finding.subject == "Service/agg-worker"
     assert finding.message == (
         "Service agg-worker (controlled by DynamoComponentDeployment agg-worker) changed 1 time at "
-        "rest, by the operator, within 5 s up to checkpoint 2 (spec)."
+        "rest, by the operator, within 5 s up to checkpoint 2 (spec)"
     )
 
 
@@ -72,7 +73,7 @@ def test_a_write_before_the_hold_window_does_not_count() -> None:
     h = toggled()
     rewrite_service(h, "x")
     h.checkpoint(AFTER)
-    assert gating(check(h.history())) == []
+    assert gating(check(Case(h.history()))) == []
 
 
 def at_deadline(h: HistoryBuilder, *, matched: bool) -> History:
@@ -93,25 +94,25 @@ def looping(*, pause: float) -> HistoryBuilder:
 
 
 def test_a_hot_loop_at_the_deadline_violates_and_says_how_long_after_the_change() -> None:
-    found = gating(check(at_deadline(looping(pause=0.2), matched=True)))
+    found = gating(check(Case(at_deadline(looping(pause=0.2), matched=True))))
     assert {finding.verdict for finding in found} == {Verdict.VIOLATES}
     assert "30.5 s after the last change of the case" in found[0].message
     assert any("mutating requests" in finding.message for finding in found)
 
 
 def test_a_spin_on_one_object_violates_though_the_state_does_not_match() -> None:
-    found = gating(check(at_deadline(looping(pause=0.2), matched=False)))
+    found = gating(check(Case(at_deadline(looping(pause=0.2), matched=False))))
     assert [f.subject for f in found] == ["Service/agg-worker", "services/agg-worker"]
     assert "without making the state match" in found[0].message
 
 
 def test_an_operator_that_follows_a_slow_platform_is_not_at_fault() -> None:
     """Seen: six status writes in 5 s while the LWS controller still rolled groups."""
-    assert gating(check(at_deadline(looping(pause=1.1), matched=False))) == []
+    assert gating(check(Case(at_deadline(looping(pause=1.1), matched=False)))) == []
 
 
 def test_a_write_by_an_unknown_writer_is_unknown() -> None:
-    finding = only(check(held_with(toggled(), 2.0, by=STRANGER)), Verdict.UNKNOWN)
+    finding = only(check(Case(held_with(toggled(), 2.0, by=STRANGER))), Verdict.UNKNOWN)
     assert "by an unknown writer" in finding.message
 
 
@@ -123,7 +124,7 @@ def test_writes_of_the_platform_are_reported_and_do_not_gate() -> None:
     h.update(edited(pod, "metadata", "labels", "a", to="b"), by=PLATFORM)
     h.now = start
     h.checkpoint(AFTER)
-    result = check(h.history())
+    result = check(Case(h.history()))
     assert gating(result) == []
     assert "does not count against the operator" in reported(result)[0].message
 
@@ -136,7 +137,7 @@ def test_no_op_requests_beyond_the_rate_violate_though_nothing_changed() -> None
         h.write(h.live("Deployment", "agg-frontend"), "update", by=OPERATOR)
     h.now = start
     h.checkpoint(AFTER)
-    finding = only(check(h.history()), Verdict.VIOLATES)
+    finding = only(check(Case(h.history())), Verdict.VIOLATES)
     assert "8 mutating requests" in finding.message
     assert "update deployments/agg-frontend" in finding.message
 
@@ -149,7 +150,7 @@ def test_five_requests_in_five_seconds_are_allowed() -> None:
         h.write(h.live("Deployment", "agg-frontend"), "update", by=OPERATOR)
     h.now = start
     h.checkpoint(AFTER)
-    assert gating(check(h.history())) == []
+    assert gating(check(Case(h.history()))) == []
 
 
 @pytest.mark.parametrize(("said", "storm"), [(0.0, True), (-3.0, False)])
@@ -164,7 +165,7 @@ def test_an_event_storm_violates_unless_it_tells_of_earlier(said: float, storm: 
         h.create({**event, "lastTimestamp": stamp}, by=OPERATOR)
     h.now = start
     h.checkpoint(AFTER)
-    messages = [finding.message for finding in gating(check(h.history()))]
+    messages = [finding.message for finding in gating(check(Case(h.history())))]
     told = [m for m in messages if "emitted" in m and "about Service agg-worker" in m]
     assert bool(told) is storm
 
@@ -177,7 +178,7 @@ def test_events_that_are_sent_late_are_no_requests_at_rest() -> None:
         h.write(made("Event", f"agg.{number % 3}"), "patch", by=OPERATOR)
     h.now = start
     h.checkpoint(AFTER)
-    assert gating(check(h.history())) == []
+    assert gating(check(Case(h.history()))) == []
 
 
 @pytest.mark.parametrize("ago", [0.0, 4.0])
@@ -200,7 +201,7 @@ def test_the_first_pass_of_an_operator_that_just_started_is_no_storm(
         h.write(h.live("DynamoComponentDeployment", "agg-worker"), "update", by=OPERATOR)
     h.now = start
     h.checkpoint(AFTER)
-    messages = [finding.message for finding in gating(check(h.history()))]
+    messages = [finding.message for finding in gating(check(Case(h.history())))]
     assert any("mutating requests" in m for m in messages) is storm
     assert any("emitted" in m for m in messages) is storm
 
@@ -235,7 +236,7 @@ def test_one_look_at_each_object_after_a_start_is_no_unrest_whenever_it_comes(
             h.write(made("Service", f"s-{number}"), "update", by=OPERATOR)
     h.now = start
     h.checkpoint(AFTER)
-    messages = [finding.message for finding in gating(check(h.history()))]
+    messages = [finding.message for finding in gating(check(Case(h.history())))]
     unrest = looks == 2 or not in_case
     assert any("mutating requests" in m for m in messages) is unrest
     assert any("emitted" in m for m in messages) is unrest
@@ -244,7 +245,7 @@ def test_one_look_at_each_object_after_a_start_is_no_unrest_whenever_it_comes(
 def test_a_change_in_the_first_pass_of_an_operator_counts() -> None:
     h = toggled()
     h.operator(OperatorEventKind.STARTED)
-    assert only(check(held_with(h, 0.4)), Verdict.VIOLATES).subject == "Service/agg-worker"
+    assert only(check(Case(held_with(h, 0.4))), Verdict.VIOLATES).subject == "Service/agg-worker"
 
 
 @pytest.mark.parametrize(("status", "expected"), [("True", True), ("False", False)])
@@ -259,7 +260,7 @@ def test_a_transition_time_that_moves_alone_violates(status: str, expected: bool
     h.update(edited(graph, "status", "conditions", to=[moved]), by=OPERATOR, status=True)
     h.now = start
     h.checkpoint(AFTER)
-    messages = [finding.message for finding in gating(check(h.history()))]
+    messages = [finding.message for finding in gating(check(Case(h.history())))]
     assert any("condition Ready of DGD agg moved 1 time" in m for m in messages) is expected
 
 
@@ -279,18 +280,18 @@ def no_op_case(*, moved: bool = False, rewrite: bool = False, note: bool = False
 
 @pytest.mark.parametrize("note", [False, True])
 def test_a_no_op_that_moves_nothing_conforms(note: bool) -> None:
-    assert check(no_op_case(note=note)).verdict is Verdict.CONFORMS
+    assert check(Case(no_op_case(note=note))).verdict is Verdict.CONFORMS
 
 
 def test_a_no_op_that_moves_the_generation_violates() -> None:
-    messages = [f.message for f in gating(check(no_op_case(moved=True)))]
+    messages = [f.message for f in gating(check(Case(no_op_case(moved=True))))]
     assert messages == [
-        "no-op changed nothing of the spec of agg, but moved its generation from 1 to 2."
+        "no-op changed nothing of the spec of agg, but moved its generation from 1 to 2"
     ]
 
 
 def test_an_annotation_that_rewrites_a_child_violates_even_before_the_hold() -> None:
-    finding = only(check(no_op_case(note=True, rewrite=True)), Verdict.VIOLATES)
+    finding = only(check(Case(no_op_case(note=True, rewrite=True))), Verdict.VIOLATES)
     assert "The operator changed the spec of Service agg-worker" in finding.message
     assert finding.step == "annotation-only"
 
@@ -302,7 +303,7 @@ def test_an_idle_window_in_which_a_child_is_rewritten_violates() -> None:
     h.wait(1.0)
     rewrite_service(h, "x")
     h.checkpoint(BEFORE)
-    assert check(h.history()).verdict is Verdict.VIOLATES
+    assert check(Case(h.history())).verdict is Verdict.VIOLATES
 
 
 def test_a_gap_in_the_window_makes_rest_unknown() -> None:
@@ -312,7 +313,7 @@ def test_a_gap_in_the_window_makes_rest_unknown() -> None:
     h.gap("Service")
     h.now = start
     h.checkpoint(AFTER)
-    assert "gap for Service" in only(check(h.history()), Verdict.UNKNOWN).message
+    assert "gap for Service" in only(check(Case(h.history())), Verdict.UNKNOWN).message
 
 
 def test_a_gap_before_the_window_is_of_no_matter() -> None:
@@ -320,35 +321,35 @@ def test_a_gap_before_the_window_is_of_no_matter() -> None:
     h.gap("Service")
     h.wait(1.0)
     h.checkpoint(AFTER)
-    assert gating(check(h.history())) == []
+    assert gating(check(Case(h.history()))) == []
 
 
 def test_a_disagreeing_list_makes_rest_unknown() -> None:
     h = toggled()
     h.checkpoint(AFTER, disagreed={"Service": "agg-x is not in the record"})
-    assert "disagreed with a list" in only(check(h.history()), Verdict.UNKNOWN).message
+    assert "disagreed with a list" in only(check(Case(h.history())), Verdict.UNKNOWN).message
 
 
 def test_an_interrupted_wait_is_unknown() -> None:
     h = toggled()
     h.checkpoint(AFTER, end=CheckpointEnd.INTERRUPTED)
-    assert only(check(h.history()), Verdict.UNKNOWN)
+    assert only(check(Case(h.history())), Verdict.UNKNOWN)
 
 
 def test_no_judged_checkpoint_is_unknown() -> None:
     h = HistoryBuilder()
     h.deployed(BEFORE)
-    assert "no judged checkpoint" in only(check(h.history()), Verdict.UNKNOWN).message
+    assert "no judged checkpoint" in only(check(Case(h.history())), Verdict.UNKNOWN).message
 
 
 def test_an_audit_log_without_the_operator_is_unknown() -> None:
     h = toggled()
     h.checkpoint(AFTER)
     records = [r for r in h.records if not (isinstance(r, Write) and r.user == OPERATOR)]
-    finding = only(check(History(records)), Verdict.UNKNOWN)
+    finding = only(check(Case(History(records))), Verdict.UNKNOWN)
     assert "no request of the operator" in finding.message
 
 
 def test_matching_without_a_hold_and_without_a_reason_is_unknown() -> None:
-    finding = only(check(at_deadline(toggled(), matched=True)), Verdict.UNKNOWN)
+    finding = only(check(Case(at_deadline(toggled(), matched=True))), Verdict.UNKNOWN)
     assert "no write of the operator explains" in finding.message

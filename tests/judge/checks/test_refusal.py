@@ -8,6 +8,7 @@ import pytest
 
 from conformance.history.history import History
 from conformance.history.records import Event, Expect, OperatorEventKind
+from conformance.judge.case import Case
 from conformance.judge.checks.refusal import check, promise_findings
 from conformance.model.profile import Profile
 from conformance.model.transition import (
@@ -60,7 +61,7 @@ def promising(**promises: str) -> Profile:
 def test_a_clean_refusal_conforms() -> None:
     h = refused()
     h.checkpoint(BEFORE)
-    result = check(h.history())
+    result = check(Case(h.history()))
     assert result.verdict is Verdict.CONFORMS
     assert result.findings == ()
 
@@ -68,7 +69,7 @@ def test_a_clean_refusal_conforms() -> None:
 def test_a_refusal_that_names_nothing_violates() -> None:
     h = refused(answer=denied("this change is not allowed"))
     h.checkpoint(BEFORE)
-    finding = only(check(h.history()), Verdict.VIOLATES)
+    finding = only(check(Case(h.history())), Verdict.VIOLATES)
     assert "names neither the field nor the service" in finding.message
 
 
@@ -85,7 +86,7 @@ def test_naming_the_service_the_field_or_the_profiles_words_is_enough(
 ) -> None:
     h = refused(answer=denied(message), profile=a_profile(refusal_words=words))
     h.checkpoint(BEFORE)
-    assert gating(check(h.history())) == []
+    assert gating(check(Case(h.history()))) == []
 
 
 # Nothing moved ---------------------------------------------------------------------------------
@@ -95,7 +96,7 @@ def test_a_refusal_after_which_the_children_change_violates() -> None:
     h = refused()
     h.become(settled(AFTER), after=0.4)
     h.checkpoint(BEFORE)
-    finding = only(check(h.history()), Verdict.VIOLATES)
+    finding = only(check(Case(h.history())), Verdict.VIOLATES)
     assert finding.message.startswith(
         "add-multinode-2 of service Worker of graph agg through merge-patch-v1beta1 was refused "
         "(HTTP 403), yet "
@@ -118,7 +119,7 @@ def test_any_move_by_the_operator_violates(act: str) -> None:
     else:
         h.create(made("Event", "agg.1") | {"reason": "Refused"}, by=OPERATOR)
     h.checkpoint(BEFORE)
-    assert only(check(h.history()), Verdict.VIOLATES)
+    assert only(check(Case(h.history())), Verdict.VIOLATES)
 
 
 def test_a_moved_graph_violates() -> None:
@@ -126,7 +127,7 @@ def test_a_moved_graph_violates() -> None:
     graph = edited(h.live("DynamoGraphDeployment", "agg"), "metadata", "generation", to=2)
     h.update(edited(graph, "spec", "backendFramework", to="sglang"), by=OPERATOR)
     h.checkpoint(BEFORE)
-    finding = only(check(h.history()), Verdict.VIOLATES)
+    finding = only(check(Case(h.history())), Verdict.VIOLATES)
     assert finding.subject == "DynamoGraphDeployment/agg"
 
 
@@ -136,7 +137,7 @@ def test_an_old_event_that_arrives_late_does_not_count() -> None:
     assert h.now > 1001.0
     h.create(event, by=OPERATOR)
     h.checkpoint(BEFORE)
-    assert gating(check(h.history())) == []
+    assert gating(check(Case(h.history()))) == []
 
 
 @pytest.mark.parametrize(("restarted", "gates"), [(True, False), (False, True)])
@@ -149,7 +150,7 @@ def test_what_a_restarted_operator_tells_of_is_no_move(restarted: bool, gates: b
     h.wait(0.5)
     h.create(made("Event", "agg.1") | {"reason": "Skipped"}, by=OPERATOR)
     h.checkpoint(BEFORE)
-    assert bool(gating(check(h.history()))) is gates
+    assert bool(gating(check(Case(h.history())))) is gates
 
 
 def test_what_a_restarted_operator_changes_after_a_refusal_is_a_move() -> None:
@@ -157,7 +158,7 @@ def test_what_a_restarted_operator_changes_after_a_refusal_is_a_move() -> None:
     h.operator(OperatorEventKind.STARTED)
     h.create(made("PodGroup", "agg-worker-0"), by=OPERATOR)
     h.checkpoint(BEFORE)
-    assert only(check(h.history()), Verdict.VIOLATES).subject == "PodGroup/agg-worker-0"
+    assert only(check(Case(h.history())), Verdict.VIOLATES).subject == "PodGroup/agg-worker-0"
 
 
 def test_a_pod_that_the_platform_alone_replaced_is_unknown() -> None:
@@ -165,14 +166,17 @@ def test_a_pod_that_the_platform_alone_replaced_is_unknown() -> None:
     pod = next(raw for raw in h.objects.values() if raw["kind"] == "Pod")
     h.delete(pod, by=PLATFORM)
     h.checkpoint(BEFORE)
-    assert "no write of the operator is known" in only(check(h.history()), Verdict.UNKNOWN).message
+    assert (
+        "no write of the operator is known"
+        in only(check(Case(h.history())), Verdict.UNKNOWN).message
+    )
 
 
 def test_a_child_changed_by_an_unknown_writer_is_unknown() -> None:
     h = refused()
     h.update(edited(h.live("Service", "agg-worker"), "spec", "x", to="y"), by=STRANGER)
     h.checkpoint(BEFORE)
-    assert only(check(h.history()), Verdict.UNKNOWN)
+    assert only(check(Case(h.history())), Verdict.UNKNOWN)
 
 
 def test_the_suites_own_annotation_is_no_move() -> None:
@@ -180,7 +184,7 @@ def test_the_suites_own_annotation_is_no_move() -> None:
     graph = edited(h.live("DynamoGraphDeployment", "agg"), "metadata", "annotations", "t", to="1")
     h.update(graph, by=SUITE)
     h.checkpoint(BEFORE)
-    assert gating(check(h.history())) == []
+    assert gating(check(Case(h.history()))) == []
 
 
 @pytest.mark.parametrize(("rested", "gates"), [(True, True), (False, False)])
@@ -189,7 +193,7 @@ def test_a_new_status_claim_gates_only_after_full_rest(rested: bool, gates: bool
     graph = h.live("DynamoGraphDeployment", "agg")
     h.update(edited(graph, "status", "state", to="failed"), by=OPERATOR, status=True)
     h.checkpoint(BEFORE)
-    result = check(h.history())
+    result = check(Case(h.history()))
     assert bool(gating(result)) is gates
     assert len(result.findings) == 1
 
@@ -199,25 +203,25 @@ def test_a_status_heartbeat_is_no_move() -> None:
     graph = h.live("DynamoGraphDeployment", "agg")
     h.update(edited(graph, "status", "observedGeneration", to=9), by=OPERATOR, status=True)
     h.checkpoint(BEFORE)
-    assert check(h.history()).findings == ()
+    assert check(Case(h.history())).findings == ()
 
 
 def test_a_gap_after_the_refusal_is_unknown() -> None:
     h = refused()
     h.gap("Deployment")
     h.checkpoint(BEFORE)
-    assert "gap for Deployment" in only(check(h.history()), Verdict.UNKNOWN).message
+    assert "gap for Deployment" in only(check(Case(h.history())), Verdict.UNKNOWN).message
 
 
 def test_a_refusal_without_a_hold_window_is_unknown() -> None:
     h = refused()
-    assert "no hold window" in only(check(h.history()), Verdict.UNKNOWN).message
+    assert "no hold window" in only(check(Case(h.history())), Verdict.UNKNOWN).message
 
 
 def test_a_window_that_is_too_short_is_unknown() -> None:
     h = refused()
     h.checkpoint(BEFORE, hold=1.0)
-    assert "only 1 s were recorded" in only(check(h.history()), Verdict.UNKNOWN).message
+    assert "only 1 s were recorded" in only(check(Case(h.history())), Verdict.UNKNOWN).message
 
 
 def test_a_target_that_was_not_recorded_is_unknown() -> None:
@@ -227,7 +231,7 @@ def test_a_target_that_was_not_recorded_is_unknown() -> None:
         r for r in h.records
         if not (isinstance(r, Event) and r.obj.kind == "DynamoGraphDeployment")
     ]  # fmt: skip
-    assert "does not have" in only(check(History(records)), Verdict.UNKNOWN).message
+    assert "does not have" in only(check(Case(History(records))), Verdict.UNKNOWN).message
 
 
 def test_what_an_accepted_step_does_is_not_held_against_a_later_refusal() -> None:
@@ -238,7 +242,7 @@ def test_what_an_accepted_step_does_is_not_held_against_a_later_refusal() -> Non
     h.step(ADD, after, code=403, answer=NO)
     h.become(settled(after, generation=2), after=0.5)
     h.checkpoint(after)
-    assert gating(check(h.history())) == []
+    assert gating(check(Case(h.history()))) == []
 
 
 # Other answers ---------------------------------------------------------------------------------
@@ -256,7 +260,7 @@ def test_what_an_accepted_step_does_is_not_held_against_a_later_refusal() -> Non
 def test_answers_that_are_no_refusal_are_unknown(code: int, message: str, kind: str) -> None:
     h = refused(code=code, answer={"message": message})
     h.checkpoint(BEFORE)
-    finding = only(check(h.history()), Verdict.UNKNOWN)
+    finding = only(check(Case(h.history())), Verdict.UNKNOWN)
     assert kind in finding.message
     assert message in finding.message
 
@@ -274,16 +278,16 @@ def through(first: int, second: int, *, transition: Transition = ADD) -> History
 
 
 def test_one_door_that_refuses_and_one_that_accepts_violates() -> None:
-    finding = only(check(through(403, 200)), Verdict.VIOLATES)
+    finding = only(check(Case(through(403, 200))), Verdict.VIOLATES)
     assert finding.message == (
         "add-multinode-2 of Worker was refused through merge-patch-v1alpha1 and accepted through "
-        "merge-patch-v1beta1."
+        "merge-patch-v1beta1"
     )
 
 
 @pytest.mark.parametrize("code", [200, 403])
 def test_doors_that_agree_conform(code: int) -> None:
-    assert gating(check(through(code, code))) == []
+    assert gating(check(Case(through(code, code)))) == []
 
 
 def test_a_component_of_a_graph_is_no_door_of_the_graph() -> None:
@@ -292,7 +296,7 @@ def test_a_component_of_a_graph_is_no_door_of_the_graph() -> None:
     h.step(ADD, BEFORE, code=403, answer=NO)
     h.step(ADD, BEFORE, component="agg-worker", moved=True)
     h.checkpoint(BEFORE)
-    assert gating(check(h.history())) == []
+    assert gating(check(Case(h.history()))) == []
 
 
 # Promises --------------------------------------------------------------------------------------
@@ -310,11 +314,11 @@ def accepted(
 
 
 def test_an_accepted_change_that_the_profile_promises_to_refuse_violates() -> None:
-    found = promise_findings(accepted(profile=promising(add_multinode="refuse")))
+    found = promise_findings(Case(accepted(profile=promising(add_multinode="refuse"))))
     assert [f.verdict for f in found] == [Verdict.VIOLATES]
     assert found[0].message == (
         "add-multinode-2 of service Worker of graph agg through merge-patch-v1beta1 was accepted "
-        "(HTTP 200, generation 1 → 2), but profile reference promises to refuse add-multinode."
+        "(HTTP 200, generation 1 → 2), but profile reference promises to refuse add-multinode"
     )
 
 
@@ -322,28 +326,29 @@ def test_a_refused_change_that_the_profile_promises_to_reconcile_violates() -> N
     h = refused(profile=promising(add_multinode="reconcile"))
     h.checkpoint(BEFORE)
     assert (
-        "promises to reconcile add-multinode" in only(check(h.history()), Verdict.VIOLATES).message
+        "promises to reconcile add-multinode"
+        in only(check(Case(h.history())), Verdict.VIOLATES).message
     )
 
 
 @pytest.mark.parametrize("promise", ["reconcile", "either"])
 def test_an_accepted_change_fits_these_promises(promise: str) -> None:
-    assert promise_findings(accepted(profile=promising(add_multinode=promise))) == []
+    assert promise_findings(Case(accepted(profile=promising(add_multinode=promise)))) == []
 
 
 def test_one_refused_part_refuses_a_mixed_request() -> None:
     mixed = together("toggle and image", ADD, set_image("Worker", "vllm:2.0.0"))
     profile = promising(add_multinode="refuse", image="reconcile")
-    assert [f.verdict for f in promise_findings(accepted(mixed, profile=profile))] == [
+    assert [f.verdict for f in promise_findings(Case(accepted(mixed, profile=profile)))] == [
         Verdict.VIOLATES
     ]
     h = refused(mixed, profile=profile)
     h.checkpoint(BEFORE)
-    assert gating(check(h.history())) == []
+    assert gating(check(Case(h.history()))) == []
 
 
 def test_a_case_that_expects_a_refusal_and_gets_none_violates() -> None:
-    assert [f.verdict for f in promise_findings(accepted(expect=Expect.REFUSE))] == [
+    assert [f.verdict for f in promise_findings(Case(accepted(expect=Expect.REFUSE)))] == [
         Verdict.VIOLATES
     ]
 
@@ -351,25 +356,25 @@ def test_a_case_that_expects_a_refusal_and_gets_none_violates() -> None:
 def test_a_case_that_expects_reconciliation_and_is_refused_violates() -> None:
     h = refused(expect=Expect.RECONCILE)
     h.checkpoint(BEFORE)
-    assert only(check(h.history()), Verdict.VIOLATES)
+    assert only(check(Case(h.history())), Verdict.VIOLATES)
 
 
 def test_a_blocked_target_may_be_refused_or_accepted() -> None:
     profile = promising(add_multinode="refuse")
-    assert promise_findings(accepted(expect=Expect.BLOCKED, profile=profile)) == []
+    assert promise_findings(Case(accepted(expect=Expect.BLOCKED, profile=profile))) == []
 
 
 ILLEGAL = Transition(name="one-node", kinds=(ChangeKind.ILLEGAL,), apply=lambda g: g)
 
 
 def test_an_illegal_request_that_was_accepted_violates() -> None:
-    found = promise_findings(accepted(ILLEGAL, moved=True))
+    found = promise_findings(Case(accepted(ILLEGAL, moved=True)))
     assert [f.verdict for f in found] == [Verdict.VIOLATES]
     assert "only a refusal is right" in found[0].message
 
 
 def test_an_illegal_field_that_was_pruned_is_unknown() -> None:
-    found = promise_findings(accepted(ILLEGAL, moved=False))
+    found = promise_findings(Case(accepted(ILLEGAL, moved=False)))
     assert [f.verdict for f in found] == [Verdict.UNKNOWN]
 
 
@@ -378,7 +383,7 @@ def test_a_step_made_moot_by_a_refusal_breaks_no_promise() -> None:
     h.step(remove_multinode("Worker"), BEFORE, code=0)
     h.step(remove_multinode("Worker"), BEFORE, moved=False)
     h.checkpoint(BEFORE)
-    assert promise_findings(h.history()) == []
+    assert promise_findings(Case(h.history())) == []
 
 
 def test_a_value_outside_the_schema_is_no_promise() -> None:
@@ -387,7 +392,7 @@ def test_a_value_outside_the_schema_is_no_promise() -> None:
     profile = promising(add_multinode="reconcile")
     h = refused(answer=answer, code=422, profile=profile)
     h.checkpoint(BEFORE)
-    result = check(h.history())
+    result = check(Case(h.history()))
     assert gating(result) == []
     assert "the schema does not allow the value" in reported(result)[0].message
 
@@ -397,13 +402,13 @@ def test_a_cel_rule_that_refuses_a_promised_change_violates() -> None:
               "Invalid value: topology cannot change"}  # fmt: skip
     h = refused(answer=answer, code=422, profile=promising(add_multinode="reconcile"))
     h.checkpoint(BEFORE)
-    assert only(check(h.history()), Verdict.VIOLATES)
+    assert only(check(Case(h.history())), Verdict.VIOLATES)
 
 
 def test_a_component_has_a_promise_of_its_own() -> None:
     profile = promising(add_multinode="reconcile", component="refuse")
     history = accepted(profile=profile, component="agg-worker", moved=True)
-    assert [f.verdict for f in promise_findings(history)] == [Verdict.VIOLATES]
+    assert [f.verdict for f in promise_findings(Case(history))] == [Verdict.VIOLATES]
 
 
 def test_what_somebody_elses_deployment_does_meanwhile_is_no_move() -> None:
@@ -416,4 +421,4 @@ def test_what_somebody_elses_deployment_does_meanwhile_is_no_move() -> None:
     h.create(child, by=PLATFORM)
     h.create(made("Pod", "look-alike-1-x", owner=child), by=PLATFORM)
     h.checkpoint(BEFORE)
-    assert check(h.history()).findings == ()
+    assert check(Case(h.history())).findings == ()

@@ -7,6 +7,7 @@ import copy
 import pytest
 
 from conformance.history.history import History
+from conformance.judge.case import Case
 from conformance.judge.checks.availability import check
 from conformance.model.graph import Graph
 from conformance.model.profile import LwsLayout, Profile
@@ -68,19 +69,19 @@ GROUP, GROUPS = a_graph(node_count=2, replicas=1), a_graph(node_count=2, replica
     ids=["up", "down", "groups"],
 )
 def test_a_scale_that_rolls_every_pod_violates(before: Graph, after: Graph, kind: str) -> None:
-    finding = only(check(scaled(before, after, kind=kind, again=True)), Verdict.VIOLATES)
+    finding = only(check(Case(scaled(before, after, kind=kind, again=True))), Verdict.VIOLATES)
     assert "changes nothing but their number" in finding.message
     assert f"the operator wrote {kind} " in finding.message
 
 
 def test_a_roll_that_somebody_else_set_off_proves_nothing() -> None:
     history = scaled(ONE, THREE, kind="Deployment", again=True, writer="somebody")
-    assert only(check(history), Verdict.UNKNOWN)
+    assert only(check(Case(history)), Verdict.UNKNOWN)
 
 
 def test_pods_that_go_without_a_new_template_prove_nothing() -> None:
-    assert gating(check(scaled(ONE, THREE, again=True))) == []
-    assert gating(check(scaled(ONE, THREE, kind="Deployment", part="own", again=True))) == []
+    assert gating(check(Case(scaled(ONE, THREE, again=True)))) == []
+    assert gating(check(Case(scaled(ONE, THREE, kind="Deployment", part="own", again=True)))) == []
 
 
 @pytest.mark.parametrize("layout", list(LwsLayout))
@@ -88,13 +89,13 @@ def test_pods_that_go_without_a_new_template_prove_nothing() -> None:
     ("before", "after"), [(GROUPS, GROUP), (GROUP, GROUPS), (ONE, THREE), (THREE, ONE)]
 )
 def test_a_plain_scale_conforms(before: Graph, after: Graph, layout: LwsLayout) -> None:
-    assert gating(check(scaled(before, after, profile=a_profile(layout=layout)))) == []
+    assert gating(check(Case(scaled(before, after, profile=a_profile(layout=layout))))) == []
 
 
 def test_a_new_template_that_costs_no_pod_is_no_finding() -> None:
-    assert gating(check(scaled(ONE, THREE, kind="Deployment"))) == []
+    assert gating(check(Case(scaled(ONE, THREE, kind="Deployment")))) == []
 
 
 def test_the_platform_may_write_below_the_workload() -> None:
     history = scaled(ONE, THREE, kind="ReplicaSet", writer=PLATFORM, again=True)
-    assert gating(check(history)) == []
+    assert gating(check(Case(history))) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.history.records import CheckpointEnd, OperatorEventKind
+from conformance.judge.case import Case
 from conformance.judge.checks.restart import check
 from conformance.model.transition import ChangeKind, Transition, add_multinode
 from conformance.model.verdict import Verdict
@@ -54,7 +55,7 @@ def pod_of(h: HistoryBuilder, start: str) -> Raw:
 def test_a_restart_that_rewrites_nothing_conforms() -> None:
     h = restarted(kill=True)
     h.checkpoint(GRAPH)
-    result = check(h.history())
+    result = check(Case(h.history()))
     assert (result.verdict, result.looked_at) == (Verdict.CONFORMS, 1)
 
 
@@ -62,7 +63,7 @@ def test_a_restart_that_rewrites_a_child_violates_with_both_specs() -> None:
     h = restarted()
     h.update(edited(h.live("Deployment", "agg-worker"), "spec", "paused", to=True), by=OPERATOR)
     h.checkpoint(GRAPH)
-    finding = only(check(h.history()), Verdict.VIOLATES)
+    finding = only(check(Case(h.history())), Verdict.VIOLATES)
     assert finding.subject == "Deployment/agg-worker"
     assert "The operator changed the spec of Deployment agg-worker" in finding.message
     assert "controlled by DCD agg-worker, created by the operator" in finding.message
@@ -75,7 +76,7 @@ def test_a_restart_that_makes_a_child_again_violates() -> None:
     h.delete(service, by=OPERATOR)
     h.create(edited(service, "metadata", "uid", to="new"), by=OPERATOR)
     h.checkpoint(GRAPH)
-    found = gating(check(h.history()))
+    found = gating(check(Case(h.history())))
     assert [f.verdict for f in found] == [Verdict.VIOLATES] * 2
 
 
@@ -84,7 +85,7 @@ def test_a_metadata_write_at_the_restart_is_reported_only() -> None:
     service = edited(h.live("Service", "agg-worker"), "metadata", "annotations", "v", to="2")
     h.update(service, by=OPERATOR)
     h.checkpoint(GRAPH)
-    result = check(h.history())
+    result = check(Case(h.history()))
     assert gating(result) == []
     assert "does not gate" in reported(result)[0].message
 
@@ -96,7 +97,7 @@ def test_pods_that_the_restart_rolled_violate() -> None:
     h.delete(pod)
     h.create(edited(pod, "metadata", "uid", to="new"))
     h.checkpoint(GRAPH)
-    messages = [f.message for f in gating(check(h.history()))]
+    messages = [f.message for f in gating(check(Case(h.history())))]
     assert any("1 pod of service worker of agg did not outlive" in m for m in messages)
 
 
@@ -104,14 +105,14 @@ def test_a_pod_that_the_platform_lost_meanwhile_is_unknown() -> None:
     h = restarted()
     h.delete(pod_of(h, "agg-worker"), by=PLATFORM)
     h.checkpoint(GRAPH)
-    assert "the platform's doing" in only(check(h.history()), Verdict.UNKNOWN).message
+    assert "the platform's doing" in only(check(Case(h.history())), Verdict.UNKNOWN).message
 
 
 def test_a_child_rewritten_by_an_unknown_writer_is_unknown() -> None:
     h = restarted()
     h.update(edited(h.live("Deployment", "agg-worker"), "spec", "paused", to=True), by=STRANGER)
     h.checkpoint(GRAPH)
-    assert only(check(h.history()), Verdict.UNKNOWN)
+    assert only(check(Case(h.history())), Verdict.UNKNOWN)
 
 
 def test_a_change_carried_out_after_a_kill_conforms_and_spares_other_services() -> None:
@@ -127,9 +128,9 @@ def test_a_change_carried_out_after_a_kill_conforms_and_spares_other_services() 
     h.operator(K.READY)
     h.become(settled(after, generation=2), after=0.5)
     h.checkpoint(after)
-    assert check(h.history()).verdict is Verdict.CONFORMS
+    assert check(Case(h.history())).verdict is Verdict.CONFORMS
     h = _killed_and_rolled(after)
-    assert "service frontend" in only(check(h.history()), Verdict.VIOLATES).message
+    assert "service frontend" in only(check(Case(h.history())), Verdict.VIOLATES).message
 
 
 def _killed_and_rolled(after: object) -> HistoryBuilder:
@@ -150,7 +151,7 @@ def _killed_and_rolled(after: object) -> HistoryBuilder:
 def test_an_operator_that_did_not_come_back_is_unknown() -> None:
     h = restarted(back=False)
     h.checkpoint(GRAPH)
-    assert "has not been started again" in only(check(h.history()), Verdict.UNKNOWN).message
+    assert "has not been started again" in only(check(Case(h.history())), Verdict.UNKNOWN).message
 
 
 def test_a_restart_without_any_sign_of_it_is_unknown() -> None:
@@ -159,20 +160,20 @@ def test_a_restart_without_any_sign_of_it_is_unknown() -> None:
     h.wait(2.0)
     h.step(STOP, GRAPH, code=0)
     h.checkpoint(GRAPH)
-    assert "no sign" in only(check(h.history()), Verdict.UNKNOWN).message
+    assert "no sign" in only(check(Case(h.history())), Verdict.UNKNOWN).message
 
 
 def test_a_state_that_did_not_match_in_time_is_unknown() -> None:
     h = restarted()
     h.checkpoint(GRAPH, end=CheckpointEnd.DEADLINE)
-    assert only(check(h.history()), Verdict.UNKNOWN)
+    assert only(check(Case(h.history())), Verdict.UNKNOWN)
 
 
 def test_a_gap_is_unknown() -> None:
     h = restarted()
     h.gap()
     h.checkpoint(GRAPH)
-    assert only(check(h.history()), Verdict.UNKNOWN)
+    assert only(check(Case(h.history())), Verdict.UNKNOWN)
 
 
 def test_a_case_without_a_restart_does_not_apply() -> None:
@@ -181,4 +182,4 @@ def test_a_case_without_a_restart_does_not_apply() -> None:
     h.deployed(GRAPH)
     h.step(TOGGLE, GRAPH)
     h.checkpoint(GRAPH)
-    assert check(h.history()).verdict is None
+    assert check(Case(h.history())).verdict is None

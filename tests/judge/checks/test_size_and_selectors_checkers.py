@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.history.records import CheckpointEnd
+from conformance.judge.case import Case
 from conformance.judge.checks import selectors, size
 from conformance.model.transition import change_node_count, remove_multinode
 from conformance.model.verdict import Verdict
@@ -26,7 +27,7 @@ def test_size_not_changed_is_said_with_both_numbers_and_the_creator() -> None:
     h.step(change_node_count("Worker", to=3), TWO)
     h.become(swapped(settled(TWO), dgd(THREE, generation=2)), after=0.3)
     h.checkpoint(THREE, end=CheckpointEnd.DEADLINE)
-    first = size.check(h.history()).findings[0]
+    first = size.check(Case(h.history())).findings[0]
     assert first.verdict is Verdict.VIOLATES
     assert first.message == (
         "LeaderWorkerSet agg-worker-0 of service Worker has size 2, expected 3, 30.0 s after "
@@ -42,7 +43,7 @@ def test_right_size_conforms() -> None:
     h.step(change_node_count("Worker", to=3), TWO)
     h.become(settled(THREE, generation=2), after=0.3)
     h.checkpoint(THREE)
-    assert size.check(h.history()).verdict is Verdict.CONFORMS
+    assert size.check(Case(h.history())).verdict is Verdict.CONFORMS
 
 
 def test_left_over_stateful_set_of_the_lws_controller_is_unknown_and_names_it() -> None:
@@ -51,7 +52,7 @@ def test_left_over_stateful_set_of_the_lws_controller_is_unknown_and_names_it() 
     lws = find(settled(TWO), "LeaderWorkerSet", "agg-worker-0")
     h.create(made("StatefulSet", "agg-worker-0-1", owner=lws, uid="extra"))
     h.checkpoint(TWO)
-    (finding,) = size.check(h.history()).findings
+    (finding,) = size.check(Case(h.history())).findings
     assert finding.verdict is Verdict.UNKNOWN
     assert finding.message.endswith("the fault is with the LWS controller")
 
@@ -64,7 +65,7 @@ def test_stale_selector_after_remove_violates() -> None:
     old = find(settled(TWO), "Service", "agg-worker")
     h.become(swapped(after, old), after=0.5)
     h.checkpoint(SINGLE, end=CheckpointEnd.DEADLINE)
-    (finding,) = selectors.check(h.history()).findings
+    (finding,) = selectors.check(Case(h.history())).findings
     assert finding.verdict is Verdict.VIOLATES
     assert finding.subject == "Service/agg-worker"
     assert "30.0 s after multinode was removed from service Worker" in finding.message
@@ -74,14 +75,14 @@ def test_stale_selector_after_remove_violates() -> None:
 def test_selectors_of_a_settled_graph_conform() -> None:
     h = HistoryBuilder()
     h.deployed(TWO)
-    assert selectors.check(h.history()).verdict is Verdict.CONFORMS
+    assert selectors.check(Case(h.history())).verdict is Verdict.CONFORMS
 
 
 def test_size_of_an_unrecorded_graph_is_unknown() -> None:
     h = HistoryBuilder()
     h.checkpoint(TWO)
-    assert size.check(h.history()).verdict is Verdict.UNKNOWN
-    assert selectors.check(h.history()).verdict is Verdict.UNKNOWN
+    assert size.check(Case(h.history())).verdict is Verdict.UNKNOWN
+    assert selectors.check(Case(h.history())).verdict is Verdict.UNKNOWN
 
 
 def test_unready_pods_at_the_deadline_violate() -> None:
@@ -90,7 +91,7 @@ def test_unready_pods_at_the_deadline_violate() -> None:
     h.step(change_node_count("Worker", to=3), TWO)
     h.become(settled(THREE, generation=2, ready=False), after=0.3)
     h.checkpoint(THREE, end=CheckpointEnd.DEADLINE)
-    assert size.check(h.history()).verdict is Verdict.VIOLATES
+    assert size.check(Case(h.history())).verdict is Verdict.VIOLATES
 
 
 def test_dying_pod_at_the_deadline_is_unknown() -> None:
@@ -101,4 +102,4 @@ def test_dying_pod_at_the_deadline_is_unknown() -> None:
     renamed = edited(edited(dying, "metadata", "uid", to="old"), "metadata", "name", to="old")
     h.create(renamed)
     h.checkpoint(SINGLE, end=CheckpointEnd.DEADLINE)
-    assert size.check(h.history()).verdict is Verdict.UNKNOWN
+    assert size.check(Case(h.history())).verdict is Verdict.UNKNOWN

@@ -21,8 +21,8 @@ from conformance.history.records import (
     Soak,
     Write,
 )
-from conformance.judge.checks.judge import Judgement, judge
-from conformance.judge.checks.looks import others_of
+from conformance.judge.case import Case
+from conformance.judge.verdict import Judgement, judge
 from conformance.model.profile import Retained
 from conformance.model.transition import add_multinode
 from conformance.model.verdict import CheckerName, Finding, Verdict
@@ -53,7 +53,7 @@ def end(tmp_path: Path) -> Callable[[HistoryBuilder, int], Judgement]:
         ended = History(h.records[:case])
         namespace = ended.namespace
         endings.case_begins(tmp_path, namespace)
-        endings.case_conforms(tmp_path, ended, others=others_of(ended))
+        endings.case_conforms(tmp_path, ended, others=Case(ended).others)
         later: list[Record] = [
             record
             for record in h.records[case:]

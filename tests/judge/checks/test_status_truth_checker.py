@@ -8,8 +8,9 @@ import pytest
 
 from conformance.history.history import History
 from conformance.history.records import CheckpointEnd, Step
+from conformance.judge.case import Case
 from conformance.judge.checks import status_truth
-from conformance.judge.checks.judge import judge
+from conformance.judge.verdict import judge
 from conformance.model.graph import Graph
 from conformance.model.transition import add_multinode, remove_multinode, scale, set_image
 from conformance.model.verdict import Finding, Verdict
@@ -39,7 +40,7 @@ def left_over() -> list[Raw]:
 
 
 def found(h: HistoryBuilder) -> list[Finding]:
-    return [finding for finding in status_truth.check(h.history()).findings if finding.gates]
+    return [finding for finding in status_truth.check(Case(h.history())).findings if finding.gates]
 
 
 def toggled() -> HistoryBuilder:
@@ -54,7 +55,7 @@ def test_honest_toggle_conforms() -> None:
     h = toggled()
     h.become(settled(MULTI, generation=2), after=0.5)
     h.checkpoint(MULTI)
-    result = status_truth.check(h.history())
+    result = status_truth.check(Case(h.history()))
     assert result.verdict is Verdict.CONFORMS
     assert result.looked_at > 2
 
@@ -78,7 +79,7 @@ def test_an_answer_that_came_later_than_what_followed_makes_no_negative_time() -
         dataclasses.replace(r, answered_at=r.answered_at + 1.0) if isinstance(r, Step) else r
         for r in h.records
     ]
-    (finding,) = status_truth.check(History(late)).findings
+    (finding,) = status_truth.check(Case(History(late))).findings
     assert "DGD agg was said to be Ready of generation 2 0.0 s after multinode" in finding.message
     assert "after multinode was added to service Worker" in finding.message
     both = (
@@ -181,7 +182,7 @@ def test_not_ready_for_ever_though_all_is_there_is_a_lie() -> None:
     assert finding.message == (
         "DGD agg does not say Ready (stuck: stuck), 30.0 s after multinode was added to service "
         "Worker; "
-        "it is owned by nobody, created by the suite"
+        "it is without an owner, created by the suite"
     )
 
 
@@ -235,7 +236,7 @@ def test_gap_makes_status_truth_unknown() -> None:
     h.gap("DynamoGraphDeployment")
     h.become(settled(MULTI, generation=2), after=0.5)
     h.checkpoint(MULTI)
-    assert status_truth.check(h.history()).verdict is Verdict.UNKNOWN
+    assert status_truth.check(Case(h.history())).verdict is Verdict.UNKNOWN
 
 
 def test_ready_on_the_word_of_a_workload_that_reports_all_ready_is_no_lie() -> None:

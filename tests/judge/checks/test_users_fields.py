@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from conformance.judge.checks.containment import pod_differences
+from conformance.judge.case import Case
 from conformance.judge.checks.fidelity import check
+from conformance.judge.compare.containment import pod_differences
 from conformance.model.graph import Service
 from conformance.model.transition import scale
 from conformance.model.verdict import Verdict
@@ -161,11 +162,11 @@ def _scaled(*, keep: bool, **profile: Any) -> HistoryBuilder:
 
 
 def test_the_checker_compares_the_annotations_of_templates_and_pods() -> None:
-    assert gating(check(_scaled(keep=True).history())) == []
-    finding = only(check(_scaled(keep=False).history()), Verdict.VIOLATES)
+    assert gating(check(Case(_scaled(keep=True).history()))) == []
+    finding = only(check(Case(_scaled(keep=False).history())), Verdict.VIOLATES)
     assert "annotations.example.com/note is missing" in finding.message
 
 
 def test_a_profile_may_except_a_field_by_its_name() -> None:
     exception = {"field": "annotations.example.com/note", "reason": "r"}
-    assert gating(check(_scaled(keep=False, fidelity_exceptions=[exception]).history())) == []
+    assert gating(check(Case(_scaled(keep=False, fidelity_exceptions=[exception]).history()))) == []

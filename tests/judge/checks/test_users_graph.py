@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from conformance.history.records import Step
+from conformance.judge.case import Case
 from conformance.judge.checks.fidelity import check
 from conformance.model.graph import Graph
 from conformance.model.transition import ChangeKind, Transition, add_multinode, annotate
@@ -69,23 +70,23 @@ def test_a_spec_that_the_operator_takes_back_violates() -> None:
     h = toggled()
     h.wait(2.0)
     h.update(reverted(h), by=OPERATOR)
-    finding = only(check(judged(h, MULTI).history()), Verdict.VIOLATES)
+    finding = only(check(Case(judged(h, MULTI).history())), Verdict.VIOLATES)
     assert finding.message.startswith("The operator rewrote DGD agg, which is the user's, 2.")
-    assert finding.message.endswith("number of nodes of worker is 1, not 2.")
+    assert finding.message.endswith("number of nodes of worker is 1, not 2")
 
 
 def test_somebody_else_who_rewrites_the_graph_proves_nothing() -> None:
     h = toggled()
     h.wait(2.0)
     h.update(reverted(h), by=STRANGER)
-    assert only(check(judged(h, MULTI).history()), Verdict.UNKNOWN)
+    assert only(check(Case(judged(h, MULTI).history())), Verdict.UNKNOWN)
 
 
 @pytest.mark.parametrize("wait", [2.0, 0.05], ids=["later", "right after the suite's own write"])
 def test_an_annotation_of_the_users_stays(wait: float) -> None:
     h = noted(wait=wait)
     h.update(edited(h.live(KIND, "agg"), "metadata", "annotations", to=None), by=OPERATOR)
-    finding = only(check(judged(h, NOTED).history()), Verdict.VIOLATES)
+    finding = only(check(Case(judged(h, NOTED).history())), Verdict.VIOLATES)
     assert "The operator rewrote DGD agg" in finding.message
     assert "annotation example.com/note is missing, not 'mine'" in finding.message
 
@@ -94,7 +95,7 @@ def test_a_webhook_that_drops_what_the_suite_wrote_is_seen_in_what_is_stored() -
     h = HistoryBuilder()
     h.deployed(SINGLE)
     h.step(annotate("example.com/note", "mine"), SINGLE)
-    finding = only(check(judged(h, NOTED).history()), Verdict.VIOLATES)
+    finding = only(check(Case(judged(h, NOTED).history())), Verdict.VIOLATES)
     assert "is no longer what the user wrote" in finding.message
 
 
@@ -105,7 +106,7 @@ def test_what_the_operator_adds_and_changes_of_its_own_is_its_affair() -> None:
         mine = {**NOTE, "operator.example.org/hash": value, "nvidia.com/restart": value}
         graph = edited(graph, "metadata", "annotations", to=mine)
         h.update(edited(graph, "metadata", "finalizers", to=["nvidia.com/f"]), by=OPERATOR)
-    assert gating(check(judged(h, NOTED).history())) == []
+    assert gating(check(Case(judged(h, NOTED).history()))) == []
 
 
 def test_defaults_that_the_operator_writes_are_no_other_wish() -> None:
@@ -116,7 +117,7 @@ def test_defaults_that_the_operator_writes_are_no_other_wish() -> None:
     live = edited(h.live(KIND, "agg"), "metadata", "annotations", to=NOTE)
     live["spec"]["components"][1] |= {"replicas": 1, "multinode": {"nodeCount": 1}}
     h.update(live, by=OPERATOR)
-    assert gating(check(judged(h, graph.replace(annotations=NOTE)).history())) == []
+    assert gating(check(Case(judged(h, graph.replace(annotations=NOTE)).history()))) == []
 
 
 def test_a_refused_change_leaves_the_graph_as_it_was() -> None:
@@ -126,14 +127,14 @@ def test_a_refused_change_leaves_the_graph_as_it_was() -> None:
               "message": 'admission webhook "v.kb.io" denied the request: spec.multinode'}  # fmt: skip
     h.step(add_multinode("Worker"), SINGLE, code=403, answer=answer)
     h.checkpoint(SINGLE)
-    assert gating(check(h.history())) == []
+    assert gating(check(Case(h.history()))) == []
     h.step(add_multinode("Worker"), SINGLE, code=403, answer=answer)
     h.wait(2.0)
     live = h.live(KIND, "agg")
     live["spec"] = find(settled(MULTI), KIND, "agg")["spec"]
     h.update(live, by=OPERATOR)
     h.checkpoint(SINGLE)
-    assert only(check(h.history()), Verdict.VIOLATES).subject == f"{KIND}/agg"
+    assert only(check(Case(h.history())), Verdict.VIOLATES).subject == f"{KIND}/agg"
 
 
 def test_an_illegal_edit_that_was_accepted_is_in_the_graph_and_in_no_wish() -> None:
@@ -146,4 +147,4 @@ def test_an_illegal_edit_that_was_accepted_is_in_the_graph_and_in_no_wish() -> N
     live["spec"]["components"][1]["replicas"] = -1
     h.update(live, by=SUITE)
     h.checkpoint(SINGLE)
-    assert gating(check(h.history())) == []
+    assert gating(check(Case(h.history()))) == []

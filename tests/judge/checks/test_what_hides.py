@@ -19,8 +19,8 @@ from conformance.history.records import (
     Scope,
     Write,
 )
-from conformance.judge.checks.judge import judge
-from conformance.judge.checks.looks import others_of
+from conformance.judge.case import Case
+from conformance.judge.verdict import judge
 from conformance.model.transition import add_multinode, remove_multinode, scale
 from conformance.model.verdict import Verdict
 from conformance.record import endings
@@ -378,7 +378,7 @@ def test_writes_after_a_case_are_excused_by_a_start_before_it(tmp_path: Path) ->
     h.wait(60.0)
     ended = History(h.records[:case])
     endings.case_begins(tmp_path, ended.namespace)
-    endings.case_conforms(tmp_path, ended, others=others_of(ended))
+    endings.case_conforms(tmp_path, ended, others=Case(ended).others)
     later = [r for r in h.records[case:] if isinstance(r, Event | Write | OperatorEvent)]
     starts = [r for r in h.records[:case] if isinstance(r, OperatorEvent)]
     last = Checkpoint(

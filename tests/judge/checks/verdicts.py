@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.history.records import OperatorEventKind
-from conformance.judge.checks.judge import judge
+from conformance.judge.verdict import judge
 from conformance.model.verdict import Verdict
 from tests.builders import HistoryBuilder
 

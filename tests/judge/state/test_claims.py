@@ -6,18 +6,18 @@ import copy
 
 import pytest
 
-from conformance.judge.state.match import blocked_mismatches, mismatches, of_checker
+from conformance.judge.state.match import blocked_mismatches, mismatches
 from conformance.judge.state.status import claim
 from conformance.model.verdict import CheckerName
-from tests.objects import Raw, a_graph, condition, find, made, settled, sight, without
+from tests.objects import Raw, a_graph, condition, find, made, settled, snapshot, without
 
 SINGLE, MULTI = a_graph(), a_graph(node_count=2)
 BLOCKER = "Service/somebodys"
 
 
 def status_truth(objects: list[Raw]) -> list[str]:
-    rows = mismatches(sight(objects, SINGLE))
-    return [row.message for row in of_checker(rows, CheckerName.STATUS_TRUTH)]
+    rows = mismatches(snapshot(objects, SINGLE))
+    return [row.message for row in [row for row in rows if row.checker is CheckerName.STATUS_TRUTH]]
 
 
 def not_ready(objects: list[Raw], *, reason: str = "taken", state: str = "pending") -> list[Raw]:
@@ -39,8 +39,8 @@ def test_a_graph_that_is_not_ready_is_not_successful() -> None:
 
 def test_neither_is_one_whose_target_cannot_be_reached() -> None:
     unready = settled(MULTI, ready=False)
-    assert blocked_mismatches(sight(not_ready(unready), MULTI)) == []
-    found = blocked_mismatches(sight(not_ready(unready, state="successful"), MULTI))
+    assert blocked_mismatches(snapshot(not_ready(unready), MULTI)) == []
+    found = blocked_mismatches(snapshot(not_ready(unready, state="successful"), MULTI))
     assert [row.checker for row in found] == [CheckerName.STATUS_TRUTH]
 
 
@@ -59,7 +59,7 @@ def test_a_component_without_a_ready_pod_is_not_available(name: str) -> None:
     objects = available(not_ready(settled(SINGLE, ready=False)), name)
     text = f"DCD agg-worker says {name}, and no pod of service Worker is ready"
     assert text in status_truth(objects)
-    assert text in [row.message for row in blocked_mismatches(sight(objects, SINGLE))]
+    assert text in [row.message for row in blocked_mismatches(snapshot(objects, SINGLE))]
 
 
 def test_one_ready_pod_is_enough_for_a_component_to_be_available() -> None:
@@ -71,14 +71,14 @@ def test_one_ready_pod_is_enough_for_a_component_to_be_available() -> None:
 
 def test_at_zero_replicas_a_component_may_say_either() -> None:
     none = a_graph(replicas=0)
-    assert mismatches(sight(available(settled(none)), none)) == []
+    assert mismatches(snapshot(available(settled(none)), none)) == []
 
 
 # Somebody else's object in the way ----------------------------------------------------------------
 
 
 def blocked(objects: list[Raw], *, others: frozenset[str] = frozenset({BLOCKER})) -> list[str]:
-    rows = blocked_mismatches(sight(objects, SINGLE, others=others))
+    rows = blocked_mismatches(snapshot(objects, SINGLE, others=others))
     return [row.message for row in rows]
 
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from conformance.judge.state.match import blocked_mismatches, mismatches, of_checker
+from conformance.judge.state.match import blocked_mismatches, mismatches
 from conformance.judge.state.size import outside
-from conformance.judge.state.view import View
 from conformance.model.verdict import CheckerName
-from tests.objects import Raw, a_graph, a_profile, find, made, pod, settled, sight
+from tests.objects import Raw, a_graph, a_profile, find, made, pod, settled, snapshot
 
 SINGLE, MULTI = a_graph(), a_graph(node_count=2)
 
@@ -22,7 +21,10 @@ def component(objects: list[Raw]) -> Raw:
 
 def told(objects: list[Raw], graph: Any = MULTI) -> list[str]:
     return [
-        str(row.message) for row in of_checker(mismatches(sight(objects, graph)), CheckerName.SIZE)
+        str(row.message)
+        for row in [
+            row for row in mismatches(snapshot(objects, graph)) if row.checker is CheckerName.SIZE
+        ]
     ]
 
 
@@ -40,7 +42,7 @@ def test_workloads_below_one_that_is_made_of_others_are_the_platforms(kind: str)
     }
     lws = find(objects, "LeaderWorkerSet", "agg-worker-0")
     lws["metadata"]["ownerReferences"] = top_reference(top)
-    part = View(sight([*objects, top], MULTI, profile=profile)).parts[1]
+    part = snapshot([*objects, top], MULTI, profile=profile).services[1]
     assert [workload.kind for workload in part.workloads] == [kind]
 
 
@@ -55,13 +57,13 @@ def test_a_kind_of_the_operators_own_above_a_workload_changes_nothing() -> None:
     find(objects, "LeaderWorkerSet", "agg-worker-0")["metadata"]["ownerReferences"] = top_reference(
         runner
     )
-    assert mismatches(sight([*objects, runner], MULTI)) == []
+    assert mismatches(snapshot([*objects, runner], MULTI)) == []
 
 
 def test_the_workloads_of_somebody_elses_graph_stay_theirs() -> None:
     objects, theirs = settled(SINGLE), settled(a_graph("theirs"))
     others = frozenset({"DynamoGraphDeployment/theirs"})
-    assert mismatches(sight([*objects, *theirs], SINGLE, others=others)) == []
+    assert mismatches(snapshot([*objects, *theirs], SINGLE, others=others)) == []
 
 
 # Pods beside the workload -------------------------------------------------------------------------
@@ -91,7 +93,7 @@ def test_pods_of_a_deployment_deleted_without_them_are_told_whatever_their_image
 
 
 def test_a_blocked_target_is_no_excuse_and_does_not_become_unreached() -> None:
-    found = blocked_mismatches(sight([*settled(MULTI), *spare("ReplicaSet")], MULTI))
+    found = blocked_mismatches(snapshot([*settled(MULTI), *spare("ReplicaSet")], MULTI))
     assert [row.message for row in found] == [
         "Pod agg-worker-spare-x of service Worker runs outside its workload"
     ]
@@ -106,10 +108,10 @@ def test_a_blocked_target_is_no_excuse_and_does_not_become_unreached() -> None:
     ],
 )
 def test_helpers_of_a_service_are_not_its_pods(objects: list[Raw]) -> None:
-    assert outside(View(sight([*settled(MULTI), *objects], MULTI))) == []
+    assert outside(snapshot([*settled(MULTI), *objects], MULTI)) == []
 
 
 def test_a_dying_pod_outside_is_on_its_way_out() -> None:
     objects = copy.deepcopy(spare("ReplicaSet"))
     objects[0]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    assert outside(View(sight([*settled(MULTI), *objects], MULTI))) == []
+    assert outside(snapshot([*settled(MULTI), *objects], MULTI)) == []

@@ -9,8 +9,8 @@ import pytest
 
 from conformance.history.history import History
 from conformance.history.records import Event, Header, Write
-from conformance.judge.state.managers import operators_managers
-from conformance.judge.state.writes import log_of
+from conformance.judge.case import Case
+from conformance.judge.managers import operators_managers
 from conformance.model.kinds import Actor
 from conformance.model.state import Obj
 from tests.builders import HistoryBuilder, a_graph, a_profile, edited, settled
@@ -72,4 +72,4 @@ def test_below_a_workload_the_name_may_be_somebody_elses(owner: str, layer: Acto
             records.append(record)
     history = History(records)
     assert any(isinstance(r, Event) and r.obj.uid == "new" for r in history.records)
-    assert log_of(history).creator("new") is layer
+    assert Case(history).log.creator("new") is layer

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judge.state.base import Mismatch
+from conformance.judge.mismatch import Mismatch
 from conformance.judge.state.match import (
     blocked_mismatches,
     mismatches,
-    mismatches_in,
-    progress,
-    unobserved,
+    mismatches_at,
 )
-from conformance.judge.state.view import View
+from conformance.judge.state.observed import unobserved
+from conformance.judge.state.progress import progress
 from conformance.model.graph import Graph
 from conformance.model.profile import Gang, LwsLayout, Profile, Retained
 from conformance.model.verdict import CheckerName
@@ -32,7 +31,7 @@ from tests.objects import (
     pod_group,
     settled,
     settled_component,
-    sight,
+    snapshot,
     swapped,
     without,
 )
@@ -46,11 +45,11 @@ def messages(rows: list[Mismatch]) -> list[str]:
 
 
 def found(objects: list[Raw], graph: Graph, **options: object) -> list[str]:
-    return messages(mismatches(sight(objects, graph, **options)))  # type: ignore[arg-type]
+    return messages(mismatches(snapshot(objects, graph, **options)))  # type: ignore[arg-type]
 
 
 def checkers(objects: list[Raw], graph: Graph, **options: object) -> set[CheckerName]:
-    rows = mismatches(sight(objects, graph, **options))  # type: ignore[arg-type]
+    rows = mismatches(snapshot(objects, graph, **options))  # type: ignore[arg-type]
     return {row.checker for row in rows}
 
 
@@ -63,7 +62,7 @@ def test_settled_graph_matches(
 ) -> None:
     profile = a_profile(layout=layout, gang=gang)
     graph = a_graph(node_count=node_count, replicas=replicas)
-    look = sight([*settled(graph, profile), *namespace_basics()], graph, profile=profile)
+    look = snapshot([*settled(graph, profile), *namespace_basics()], graph, profile=profile)
     assert messages(mismatches(look)) == []
     assert messages(unobserved(look)) == []
     assert messages(blocked_mismatches(look)) == []
@@ -74,7 +73,7 @@ def test_settled_bare_component_matches() -> None:
     service = MULTI.services[1]
     wanted = Graph(name="bare", services=(service,))
     objects = settled_component(service, name="bare")
-    assert mismatches(sight(objects, components=(wanted,))) == []
+    assert mismatches(snapshot(objects, components=(wanted,))) == []
 
 
 def test_empty_state_does_not_match() -> None:
@@ -82,7 +81,7 @@ def test_empty_state_does_not_match() -> None:
 
 
 def test_nothing_wanted_and_nothing_there_matches() -> None:
-    assert mismatches(sight(namespace_basics())) == []
+    assert mismatches(snapshot(namespace_basics())) == []
 
 
 # Coexistence --------------------------------------------------------------------------------------
@@ -98,7 +97,7 @@ def with_left_over_deployment() -> list[Raw]:
 
 
 def test_deployment_beside_lws_is_coexistence_and_nothing_else() -> None:
-    rows = mismatches(sight(with_left_over_deployment(), MULTI))
+    rows = mismatches(snapshot(with_left_over_deployment(), MULTI))
     assert messages(rows) == [
         "coexistence: Deployment agg-worker of service Worker still exists beside LeaderWorkerSet "
         "agg-worker-0"
@@ -121,7 +120,7 @@ def test_second_lws_of_another_size_is_an_old_generation() -> None:
         service, name="agg-worker-n3", owner=owner, groups=1,
         labels=labels_of(MULTI, service, "agg-worker"), gang="agg-worker",
     )  # fmt: skip
-    rows = mismatches(sight(objects + old, MULTI))
+    rows = mismatches(snapshot(objects + old, MULTI))
     first = rows[0]
     assert first.checker is CheckerName.COEXISTENCE
     assert first.subject == "LeaderWorkerSet/agg-worker-n3"
@@ -188,7 +187,7 @@ def test_left_over_stateful_set_under_a_right_lws_is_the_platforms_fault() -> No
     objects = settled(MULTI)
     lws = find(objects, "LeaderWorkerSet", "agg-worker-0")
     extra = made("StatefulSet", "agg-worker-0-1", owner=lws, uid="extra")
-    rows = mismatches(sight([*objects, extra], MULTI))
+    rows = mismatches(snapshot([*objects, extra], MULTI))
     assert [row.blame.value for row in rows] == ["LWS controller"]
 
 
@@ -200,7 +199,7 @@ def test_dying_pod_is_ending_and_counts_for_nothing() -> None:
         spec={"containers": [{"image": "other"}]},
         status={"conditions": [condition("Ready", True)]},
     )  # fmt: skip
-    rows = mismatches(sight([*objects, dying], SINGLE))
+    rows = mismatches(snapshot([*objects, dying], SINGLE))
     assert [(row.checker, row.ending) for row in rows] == [(CheckerName.SIZE, True)]
 
 
@@ -332,12 +331,12 @@ def test_what_an_earlier_graph_of_the_same_name_left_does_not_become_the_new_one
     dead = made("DynamoComponentDeployment", "agg-worker", uid="dead")
     labels = labels_of(SINGLE, service, "agg-worker")
     old = deployment_tree(service, name="agg-worker", owner=dead, labels=labels)
-    rows = mismatches(sight(settled(MULTI) + old, MULTI))
+    rows = mismatches(snapshot(settled(MULTI) + old, MULTI))
     assert {row.checker for row in rows} == {CheckerName.ORPHANS}
 
 
 def test_graph_that_is_gone_but_exists_is_reported_for_deletion() -> None:
-    rows = mismatches(sight([dgd(SINGLE)]))
+    rows = mismatches(snapshot([dgd(SINGLE)]))
     assert [(row.checker, row.subject) for row in rows] == [
         (CheckerName.DELETION, "DynamoGraphDeployment/agg")
     ]
@@ -406,7 +405,7 @@ def test_headless_service_of_an_lws_selects_exactly_its_pods() -> None:
     objects = settled(MULTI)
     headless = next(r for r in objects if r["metadata"]["uid"] == "Service/headless/agg-worker-0")
     wrong = edited(headless, "spec", "selector", to={"nvidia.com/dynamo-component": "Frontend"})
-    rows = mismatches(sight(swapped(objects, wrong), MULTI))
+    rows = mismatches(snapshot(swapped(objects, wrong), MULTI))
     assert [(row.checker, row.blame.value) for row in rows] == [
         (CheckerName.SELECTORS, "LWS controller")
     ]
@@ -425,9 +424,9 @@ def test_unknown_condition_of_a_component_is_said_and_not_waited_for() -> None:
     objects = settled(SINGLE)
     part = find(objects, "DynamoComponentDeployment", "agg-worker")
     unsure = edited(part, "status", "conditions", to=[condition("DynamoComponentReady", "Unknown")])
-    look = sight(swapped(objects, unsure), SINGLE)
+    look = snapshot(swapped(objects, unsure), SINGLE)
     assert messages(mismatches(look)) == []
-    assert messages(mismatches_in(View(look))) == [
+    assert messages(mismatches_at(look, blocked_target=False)) == [
         "status-truth: DCD agg-worker has condition DynamoComponentReady Unknown"
     ]
 
@@ -483,14 +482,14 @@ def test_graph_with_a_service_at_zero_may_or_may_not_say_ready() -> None:
 
 def test_lagging_observed_generation_is_not_settled() -> None:
     objects = swapped(settled(SINGLE), dgd(SINGLE, generation=2, observed=1))
-    assert messages(unobserved(sight(objects, SINGLE))) == [
+    assert messages(unobserved(snapshot(objects, SINGLE))) == [
         "status-truth: DGD agg has generation 2, and its status speaks of generation 1"
     ]
 
 
 def test_status_without_observed_generation_claims_nothing() -> None:
     objects = swapped(settled(SINGLE), dgd(SINGLE, generation=2, observed=None))
-    assert unobserved(sight(objects, SINGLE)) == []
+    assert unobserved(snapshot(objects, SINGLE)) == []
 
 
 # Blocked targets ----------------------------------------------------------------------------------
@@ -498,26 +497,26 @@ def test_status_without_observed_generation_claims_nothing() -> None:
 
 def test_old_workload_that_keeps_serving_with_a_reason_is_right_when_blocked() -> None:
     objects = swapped(settled(SINGLE), dgd(MULTI, ready=False, generation=2, reason="NoGpuLimit"))
-    assert mismatches(sight(objects, MULTI)) != []
-    assert blocked_mismatches(sight(objects, MULTI)) == []
+    assert mismatches(snapshot(objects, MULTI)) != []
+    assert blocked_mismatches(snapshot(objects, MULTI)) == []
 
 
 def test_blocked_target_that_says_ready_is_a_lie() -> None:
     objects = swapped(settled(SINGLE), dgd(MULTI, generation=2))
-    assert messages(blocked_mismatches(sight(objects, MULTI))) == [
+    assert messages(blocked_mismatches(snapshot(objects, MULTI))) == [
         "status-truth: DGD agg says Ready, and its target has not been reached"
     ]
 
 
 def test_blocked_target_without_a_reason_is_not_the_truth() -> None:
     top = dgd(MULTI, ready=False, generation=2, reason="")
-    texts = messages(blocked_mismatches(sight(swapped(settled(SINGLE), top), MULTI)))
+    texts = messages(blocked_mismatches(snapshot(swapped(settled(SINGLE), top), MULTI)))
     assert texts == ["status-truth: DGD agg is not Ready and gives no reason"]
 
 
 def test_old_and_new_workload_together_are_wrong_even_when_blocked() -> None:
     objects = swapped(with_left_over_deployment(), dgd(MULTI, ready=False, generation=2))
-    rows = blocked_mismatches(sight(objects, MULTI))
+    rows = blocked_mismatches(snapshot(objects, MULTI))
     assert CheckerName.COEXISTENCE in {row.checker for row in rows}
 
 
@@ -527,7 +526,7 @@ def test_unfulfilled_new_workload_needs_no_gang_and_no_ready_pod_when_blocked() 
     everything = swapped(settled(graph, ready=False), top)
     objects = [raw for raw in everything if raw["kind"] != "PodGroup"]
     frontend = [raw for raw in settled(SINGLE) if "frontend" in raw["metadata"]["name"]]
-    assert messages(blocked_mismatches(sight(swapped(objects, *frontend), graph))) == []
+    assert messages(blocked_mismatches(snapshot(swapped(objects, *frontend), graph))) == []
 
 
 # Progress -----------------------------------------------------------------------------------------
@@ -537,12 +536,14 @@ def test_progress_names_service_shape_and_pods() -> None:
     objects = settled(MULTI)
     worker = next(r for r in objects if r["metadata"]["name"] == "agg-worker-0-0-1")
     unready = edited(worker, "status", "conditions", to=[condition("Ready", False)])
-    look = sight(swapped(objects, unready), MULTI)
+    look = snapshot(swapped(objects, unready), MULTI)
     assert progress(look) == "Worker: LWS size 2, 1 of 2 pods ready"
 
 
 def test_progress_while_the_old_kind_is_still_there() -> None:
-    assert progress(sight(settled(SINGLE), MULTI)) == "Worker: Deployment, waiting for the new one"
+    assert (
+        progress(snapshot(settled(SINGLE), MULTI)) == "Worker: Deployment, waiting for the new one"
+    )
 
 
 def test_old_generation_beside_the_right_one_is_no_size_finding() -> None:
@@ -558,8 +559,8 @@ def test_status_without_an_entry_for_a_service_at_zero_is_said_and_not_waited_fo
     graph = a_graph(replicas=0)
     top = dgd(graph)
     del top["status"]["components"]["Worker"]
-    look = sight(swapped(settled(graph), top), graph)
+    look = snapshot(swapped(settled(graph), top), graph)
     assert mismatches(look) == []
-    assert messages(mismatches_in(View(look))) == [
+    assert messages(mismatches_at(look, blocked_target=False)) == [
         "status-truth: status.components of DGD agg lacks service Worker of the spec"
     ]

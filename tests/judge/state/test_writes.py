@@ -8,8 +8,9 @@ import pytest
 
 from conformance.history.history import History
 from conformance.history.records import Event, Header, Write
-from conformance.judge.state.changes import Act, Part
-from conformance.judge.state.writes import WriteLog, counted_writes, log_of
+from conformance.judge.case import Case
+from conformance.judge.changes import Act, Part
+from conformance.judge.writers import WriteLog
 from conformance.model.kinds import Actor
 from conformance.model.state import Obj
 from tests.builders import (
@@ -38,7 +39,7 @@ def test_a_changed_spec_by_the_operator_counts() -> None:
     h = rested()
     start = h.now
     h.update(edited(h.live("Service", "agg-worker"), "spec", "selector", "x", to="y"), by=OPERATOR)
-    writes = counted_writes(h.history(), start, h.now)
+    writes = Case(h.history()).log.counted(start, h.now)
     assert [(w.writer, w.change.act, w.change.parts) for w in writes] == [
         (Actor.OPERATOR, Act.CHANGED, (Part.SPEC,))
     ]
@@ -59,7 +60,7 @@ def test_labels_annotations_owners_and_finalizers_count(
     h = rested()
     start = h.now
     h.update(edited(h.live("Deployment", "agg-worker"), *path, to=value), by=OPERATOR)
-    assert [w.change.parts for w in counted_writes(h.history(), start, h.now)] == [(part,)]
+    assert [w.change.parts for w in Case(h.history()).log.counted(start, h.now)] == [(part,)]
 
 
 def test_a_status_write_does_not_count() -> None:
@@ -67,7 +68,7 @@ def test_a_status_write_does_not_count() -> None:
     start = h.now
     graph = edited(h.live("DynamoGraphDeployment", "agg"), "status", "state", to="pending")
     h.update(graph, by=OPERATOR, status=True)
-    assert counted_writes(h.history(), start, h.now) == []
+    assert Case(h.history()).log.counted(start, h.now) == []
 
 
 def test_creation_and_deletion_count_once_each() -> None:
@@ -80,7 +81,7 @@ def test_creation_and_deletion_count_once_each() -> None:
     h.write(service, "delete", by=OPERATOR)
     h.delete(ending, by=PLATFORM)
     h.create(edited(service, "metadata", "uid", to="new"), by=OPERATOR)
-    acts = [w.change.act for w in counted_writes(h.history(), start, h.now)]
+    acts = [w.change.act for w in Case(h.history()).log.counted(start, h.now)]
     assert acts == [Act.DELETED, Act.CREATED]
 
 
@@ -90,7 +91,7 @@ def test_writes_of_others_do_not_count(writer: str) -> None:
     start = h.now
     h.update(edited(h.live("DynamoGraphDeployment", "agg"), "metadata", "labels", "a", to="b"),
              by=writer)  # fmt: skip
-    writes = counted_writes(h.history(), start, h.now)
+    writes = Case(h.history()).log.counted(start, h.now)
     # Only the operator and the user write graphs: what a platform request seems to have done to its
     # labels was not its doing, and may have been the operator's.
     expected = [] if writer == SUITE else [Actor.UNKNOWN]
@@ -101,7 +102,7 @@ def test_an_unknown_writer_of_a_child_is_kept_as_unknown() -> None:
     h = rested()
     start = h.now
     h.update(edited(h.live("Deployment", "agg-worker"), "spec", "paused", to=True), by=STRANGER)
-    assert [w.writer for w in counted_writes(h.history(), start, h.now)] == [Actor.UNKNOWN]
+    assert [w.writer for w in Case(h.history()).log.counted(start, h.now)] == [Actor.UNKNOWN]
 
 
 def test_the_deployment_controllers_annotation_is_the_platforms_even_beside_the_operator() -> None:
@@ -111,7 +112,7 @@ def test_the_deployment_controllers_annotation_is_the_platforms_even_beside_the_
     h.update(deployment, by=OPERATOR)
     key = "deployment.kubernetes.io/revision"
     h.update(edited(deployment, "metadata", "annotations", key, to="2"), by=PLATFORM)
-    writes = counted_writes(h.history(), start, h.now)
+    writes = Case(h.history()).log.counted(start, h.now)
     assert [(w.writer, w.change.parts) for w in writes] == [(Actor.OPERATOR, (Part.SPEC,))]
 
 
@@ -121,7 +122,7 @@ def test_a_status_request_of_the_platform_does_not_blur_who_changed_the_spec() -
     deployment = edited(h.live("Deployment", "agg-worker"), "spec", "paused", to=True)
     h.update(deployment, by=OPERATOR)
     h.write(deployment, "update", by=PLATFORM, subresource="status")
-    assert [w.writer for w in counted_writes(h.history(), start, h.now)] == [Actor.OPERATOR]
+    assert [w.writer for w in Case(h.history()).log.counted(start, h.now)] == [Actor.OPERATOR]
 
 
 def test_two_possible_writers_make_an_unknown_one_unless_managed_fields_tell() -> None:
@@ -130,13 +131,13 @@ def test_two_possible_writers_make_an_unknown_one_unless_managed_fields_tell() -
     deployment = edited(h.live("Deployment", "agg-worker"), "spec", "paused", to=True)
     h.update(deployment, by=OPERATOR)
     h.write(deployment, "update", by=STRANGER)
-    assert [w.writer for w in counted_writes(h.history(), start, h.now)] == [Actor.UNKNOWN]
+    assert [w.writer for w in Case(h.history()).log.counted(start, h.now)] == [Actor.UNKNOWN]
     records = [
         _agent(r, "manager/v1") if isinstance(r, Write) and r.user == OPERATOR else r
         for r in h.records
     ]
     records = [_managed(r, "manager", start) if isinstance(r, Event) else r for r in records]
-    assert [w.writer for w in counted_writes(History(records), start, h.now)] == [Actor.OPERATOR]
+    assert [w.writer for w in Case(History(records)).log.counted(start, h.now)] == [Actor.OPERATOR]
 
 
 def _agent(write: Write, agent: str) -> Write:
@@ -161,7 +162,7 @@ def test_without_an_audit_log_the_manager_that_moved_is_the_writer() -> None:
     ]
     records = [_managed(r, OPERATOR, start) if isinstance(r, Event) else r for r in records]
     records = [r for r in records if not isinstance(r, Write)]
-    assert [w.writer for w in counted_writes(History(records), start, h.now)] == [Actor.OPERATOR]
+    assert [w.writer for w in Case(History(records)).log.counted(start, h.now)] == [Actor.OPERATOR]
 
 
 def test_other_namespaces_do_not_count() -> None:
@@ -169,8 +170,8 @@ def test_other_namespaces_do_not_count() -> None:
     start = h.now
     other = edited(h.live("Service", "agg-worker"), "metadata", "namespace", to="elsewhere")
     h.create(edited(other, "metadata", "uid", to="far"), by=OPERATOR)
-    assert counted_writes(h.history(), start, h.now) == []
-    assert log_of(h.history()).requests(start, h.now) == []
+    assert Case(h.history()).log.counted(start, h.now) == []
+    assert Case(h.history()).log.requests(start, h.now) == []
 
 
 def test_the_log_grown_record_by_record_says_the_same_as_the_whole() -> None:
@@ -185,7 +186,7 @@ def test_the_log_grown_record_by_record_says_the_same_as_the_whole() -> None:
     h.write(service, "update", by=OPERATOR)
     for record in h.records[before:]:
         grown.add(record)
-    whole = counted_writes(h.history(), start, h.now)
+    whole = Case(h.history()).log.counted(start, h.now)
     assert [str(w.change) for w in grown.counted(start, h.now)] == [str(w.change) for w in whole]
     assert len(grown.requests(start, h.now)) == 2
 
@@ -209,7 +210,7 @@ def test_a_pod_is_assigned_by_the_scheduler_through_its_binding() -> None:
     h.update(edited(pod, "spec", "nodeName", to="node-1"), by=PLATFORM)
     h.records.pop()
     h.write(pod, "create", by=PLATFORM, subresource="binding", code=201)
-    log = log_of(h.history())
+    log = Case(h.history()).log
     assert [log.writer(change) for change in log.changes(start, h.now)] == [Actor.PLATFORM]
 
 
@@ -221,9 +222,9 @@ def test_an_event_is_its_writers_through_either_group(group: str) -> None:
     write = h.records.pop()
     assert isinstance(write, Write)
     h.records.append(dataclasses.replace(write, group=group))
-    log = log_of(h.history())
+    log = Case(h.history()).log
     assert [log.writer(change) for change in log.changes(start, h.now)] == [Actor.OPERATOR]
-    assert counted_writes(h.history(), start, h.now) == []
+    assert Case(h.history()).log.counted(start, h.now) == []
 
 
 def test_requests_too_many_name_the_last_that_must_be_out_of_the_window() -> None:
@@ -233,7 +234,7 @@ def test_requests_too_many_name_the_last_that_must_be_out_of_the_window() -> Non
     for pause in (0.1, 0.2, 0.4, 0.8, 1.6, 3.2):
         h.wait(pause)
         h.write(worker, "update", by=OPERATOR, code=422)
-    log = log_of(h.history())
+    log = Case(h.history()).log
     times = [write.at for write in log.requests(start, h.now)]
     assert log.too_many(start, h.now, allowed=2) == times[-3]
     assert log.too_many(times[-3], h.now, allowed=2) is None
@@ -247,5 +248,5 @@ def test_tries_are_the_operators_requests_for_that_object_refused_ones_included(
         h.wait(0.1)
         h.write(worker, "update", by=by, code=code)
     h.write(h.live("Service", "agg-worker"), "update", by=OPERATOR)
-    tries = log_of(h.history()).tries(Obj(worker), start, h.now + 1)
+    tries = Case(h.history()).log.tries(Obj(worker), start, h.now + 1)
     assert [write.code for write in tries] == [422, 200]

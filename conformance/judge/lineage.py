@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 from conformance.history.history import History, Life
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
@@ -25,21 +24,15 @@ class Place:
     service: str
 
 
-def foreign_uids(history: History) -> frozenset[str]:
-    """Uids of what others put there, and of everything below it: none of it is the operator's."""
-    family = family_of(history)
-    own = {foreign.uid for foreign in history.foreign}
-    return frozenset(own.union(*(family.below(uid) for uid in own)))
-
-
-class Family:
-    """Owner relations of every object that was ever seen. Use `family_of`."""
+class Lineage:
+    """Owner relations of every object that was ever seen."""
 
     def __init__(self, history: History) -> None:
         self._lives = history.lives
         self._profile = history.profile
         self._parent: dict[str, str] = {}
         self._children: dict[str, set[str]] = defaultdict(set)
+        self._below: dict[str, frozenset[str]] = {}
         for event in history.events:
             obj = event.obj
             for owner in obj.owners:
@@ -58,6 +51,10 @@ class Family:
             uid = self._parent.get(uid, "")
         return found
 
+    def above(self, uid: str) -> list[Obj]:
+        """The owners of the object, nearest first."""
+        return self.chain(uid)[1:]
+
     def place(self, uid: str) -> Place | None:
         """The service that an object serves, None if it serves none that could be told."""
         labels = self._profile.labels
@@ -73,25 +70,25 @@ class Family:
             graph = component.name
         return Place(graph=graph, service=service.lower()) if graph and service else None
 
-    def below(self, uid: str) -> set[str]:
+    def below(self, uid: str) -> frozenset[str]:
         """Uids of everything that ever had an owner reference to that uid, through any number."""
-        found: set[str] = set()
-        queue = [uid]
-        while queue:
-            for child in self._children.get(queue.pop(), ()):
-                if child not in found:
-                    found.add(child)
-                    queue.append(child)
-        found.discard(uid)
-        return found
+        if uid not in self._below:
+            found: set[str] = set()
+            queue = [uid]
+            while queue:
+                new = self._children.get(queue.pop(), set()) - found
+                found |= new
+                queue += new
+            self._below[uid] = frozenset(found - {uid})
+        return self._below[uid]
 
-    def belongings(self, root: Life) -> set[str]:
+    def belongings(self, root: Life) -> frozenset[str]:
         """What ever was part of a graph (or bare component): below it, or labelled with its name
         while no other graph of that name was there to be meant."""
         top = root.last
-        found = self.below(top.uid)
+        found = set(self.below(top.uid))
         if top.kind != GRAPH_KIND:
-            return found
+            return frozenset(found)
         label = self._profile.labels.graph
         for uid, life in self._lives.items():
             obj = life.first
@@ -101,9 +98,10 @@ class Family:
             owned = any(o.kind == GRAPH_KIND for o in self.chain(uid))
             if not owned and self._meant(root, life):
                 found |= {uid, *self.below(uid)}
-        return found
+        return frozenset(found)
 
     def _meant(self, root: Life, life: Life) -> bool:
+        """True if the graph was the newest of its name when that object was made."""
         born = life.created_revision or 0
         namesakes = [
             other
@@ -113,17 +111,5 @@ class Family:
             and other.last.namespace == root.last.namespace
             and (other.created_revision or 0) <= born
         ]
-        if not namesakes:
-            return False
-        return max(namesakes, key=lambda other: other.created_revision or 0).uid == root.uid
-
-
-_FAMILIES: WeakKeyDictionary[History, Family] = WeakKeyDictionary()
-
-
-def family_of(history: History) -> Family:
-    """The owner relations of a history, built once."""
-    family = _FAMILIES.get(history)
-    if family is None:
-        family = _FAMILIES[history] = Family(history)
-    return family
+        newest = max(namesakes, key=lambda other: other.created_revision or 0, default=None)
+        return newest is not None and newest.uid == root.uid

@@ -1,4 +1,4 @@
-"""In what two equal states may differ: data, a reason each (design §10, Equivalence).
+"""In what two equal states may differ: data, a reason each.
 
 First whole classes of objects are left out, then fields are masked, then texts that only name
 things. A mask hides a field or the end of a name, never the existence of an object. A profile adds

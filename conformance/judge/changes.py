@@ -35,10 +35,6 @@ class Act(enum.StrEnum):
     """The end of a deletion that was asked for earlier; no write of its own."""
 
 
-# Evidence and bookkeeping of the platform: recorded, never counted.
-EVIDENCE_KINDS = frozenset({"Event", "Endpoints", "EndpointSlice", "Lease", "ControllerRevision"})
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """One recorded change of one object. `before` is None for a creation (or the first sight)."""
@@ -65,6 +61,13 @@ class Change:
         if self.act in (Act.CREATED, Act.DELETED):
             return True
         return self.act is Act.CHANGED and any(part is not Part.STATUS for part in self.parts)
+
+    @property
+    def moves(self) -> bool:
+        """True for a creation, a deletion, or another spec."""
+        return self.act in (Act.CREATED, Act.DELETED) or (
+            self.act is Act.CHANGED and Part.SPEC in self.parts
+        )
 
     def __str__(self) -> str:
         obj = self.obj

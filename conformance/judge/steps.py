@@ -1,9 +1,15 @@
-"""What a step of the suite did, in words: `multinode was added to service VllmDecodeWorker`."""
+"""Steps of the suite: what one did, in words, how the API answered it, and what it was to do.
+
+`multinode was added to service VllmDecodeWorker` is how a sentence tells of a step.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from conformance.history.records import Step
-from conformance.judge.state.words import listed
+from conformance.judge.wording import join
+from conformance.model.answers import Answer, understand
 from conformance.model.graph import Service
 from conformance.model.transition import ChangeKind
 
@@ -19,13 +25,13 @@ _OF_FIELDS = frozenset(
 )
 
 
-def deed(step: Step) -> str:
-    """What the step did. Where a request held several changes, each with its own service."""
+def describe(step: Step) -> str:
+    """What the step did, as a clause; where a request held several changes, each with its service."""
     through = f" through component {step.target}" if step.component else ""
     exact = _differences(step)
     kinds = [kind for kind in step.kinds if not exact or kind not in _OF_FIELDS]
     parts = dict.fromkeys([*exact, *(_of_kind(kind, step) for kind in kinds)])
-    return f"{listed(parts)}{through}"
+    return f"{join(parts)}{through}"
 
 
 def _differences(step: Step) -> list[str]:
@@ -58,7 +64,7 @@ def _of_service(old: Service, new: Service) -> list[str]:
 
 def _of_kind(kind: ChangeKind, step: Step) -> str:
     word = "services" if len(step.services) > 1 else "service"
-    of = f"{word} {listed(step.services)}" if step.services else f"graph {step.target}"
+    of = f"{word} {join(step.services)}" if step.services else f"graph {step.target}"
     verb = "were" if len(step.services) > 1 else "was"
     match kind:
         case ChangeKind.DEPLOY:
@@ -91,3 +97,53 @@ def _of_kind(kind: ChangeKind, step: Step) -> str:
             return f"an illegal change of {of} was sent"
         case ChangeKind.OPERATOR:
             return step.name.partition(" #")[0]
+
+
+def request_of(step: Step) -> str:
+    """`add-multinode-2 of service Worker of graph agg through replace-v1beta1`: the request itself."""
+    services = f" of service {join(step.services, most=4)}" if step.services else ""
+    kind = "component" if step.component else "graph"
+    door = f" through {step.door}" if step.door else ""
+    return f"{step.name}{services} of {kind} {step.target}{door}"
+
+
+def named_service(step: Step, service: str) -> bool:
+    """True if the step names the service."""
+    return service in step.services
+
+
+def relevant(steps: Iterable[Step], service: str) -> Step | None:
+    """The last of the steps that names the service, else the last one."""
+    last = None
+    named = None
+    for step in steps:
+        last = step
+        if service and named_service(step, service):
+            named = step
+    return named or last
+
+
+def asked(step: Step) -> bool:
+    """True if the step sent a request. Operator steps, idling and superseded steps send none."""
+    return bool(step.request)
+
+
+def answer_of(step: Step) -> Answer:
+    """The API's answer to a step, understood."""
+    return understand(step.code, step.answer)
+
+
+def took(step: Step) -> bool:
+    """True if the step was accepted and, where it should, moved the generation. An accepted edit
+    that moved nothing (a pruned field) was no acceptance of the change."""
+    return step.accepted and (step.moved or not step.moves_generation or step.before is None)
+
+
+def changes_something(step: Step) -> bool:
+    """True if the step was carried out and asks the operator for something else than before."""
+    return took(step) and (step.moves_generation or ChangeKind.DELETE in step.kinds)
+
+
+def owned_component(step: Step) -> bool:
+    """True for an edit of a component that belongs to a graph: what is wanted does not change."""
+    return step.component and step.before is not None and step.before == step.after

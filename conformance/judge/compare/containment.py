@@ -11,19 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from conformance.judge.compare.values import contains, quantity
 from conformance.model.graph import Service
 from conformance.model.manifest import GPU_RESOURCE, MAIN
 
 _SHELLS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash", "-c", "-lc", "-ec"})
-# The quantity suffixes of Kubernetes: decimal and binary multiples.
-_FACTORS = {
-    "m": Decimal("0.001"), "": Decimal(1), "k": Decimal(10) ** 3, "M": Decimal(10) ** 6,
-    "G": Decimal(10) ** 9, "T": Decimal(10) ** 12, "Ki": Decimal(2) ** 10, "Mi": Decimal(2) ** 20,
-    "Gi": Decimal(2) ** 30, "Ti": Decimal(2) ** 40,
-}  # fmt: skip
 # Fields of containers and pods that have a comparison of their own, or name the container.
 _COMPARED = frozenset(
     {"name", "image", "env", "envFrom", "volumeMounts", "resources", "command", "args",
@@ -209,37 +203,6 @@ _QUOTES = str.maketrans("", "", "'\"\\")
 def _in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
     rest = iter(words)
     return all(any(word == other for other in rest) for word in wanted)
-
-
-# Values -----------------------------------------------------------------------------------------
-
-
-def contains(wanted: Any, have: Any) -> bool:
-    """True if everything in `wanted` is in `have`, which may say more (API defaults)."""
-    if isinstance(wanted, Mapping):
-        if not isinstance(have, Mapping):
-            return not wanted and have is None
-        return all(contains(value, have.get(key)) for key, value in wanted.items())
-    if isinstance(wanted, (list, tuple)):
-        if not isinstance(have, (list, tuple)) or len(wanted) > len(have):
-            return not wanted and have is None
-        return all(contains(w, h) for w, h in zip(wanted, have, strict=False))
-    # The API leaves zero values out.
-    left_out = not wanted and have is None
-    return bool(wanted == have or left_out or quantity(wanted) == quantity(have))
-
-
-def quantity(value: Any) -> Any:
-    """A Kubernetes quantity as a number, so that `1000m` equals `1`; other values as they are."""
-    if value is None or isinstance(value, bool):
-        return value
-    text = str(value)
-    number = text.rstrip("mkMGTi")
-    factor = _FACTORS.get(text[len(number) :])
-    try:
-        return text if factor is None else Decimal(number) * factor
-    except InvalidOperation:
-        return text
 
 
 def _by(items: Any, key: str, value: Any) -> Mapping[str, Any] | None:

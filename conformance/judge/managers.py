@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from conformance.history.records import Header
-from conformance.judge.state.changes import Change
+from conformance.judge.changes import Change
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import PLATFORM_KINDS, WORKLOADS, Actor
 from conformance.model.state import Obj
@@ -35,9 +35,9 @@ def actor_of_manager(header: Header, manager: str, obj: Obj) -> Actor:
     a workload owns, the operator's name does not say that it was the operator."""
     if manager in PLATFORM_MANAGERS:
         return Actor.PLATFORM
-    layer = Actor(header.users.get(manager, Actor.UNKNOWN))
+    actor = Actor(header.users.get(manager, Actor.UNKNOWN))
     below = any(owner.get("kind") in {*WORKLOADS, *PLATFORM_KINDS} for owner in obj.owners)
-    return Actor.UNKNOWN if layer is Actor.OPERATOR and below else layer
+    return Actor.UNKNOWN if actor is Actor.OPERATOR and below else actor
 
 
 def operators_managers(objects: Iterable[Obj], *, known: Collection[str]) -> set[str]:

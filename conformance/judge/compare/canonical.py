@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.judge.checks.masks import LEFT_OUT, MASKS, NAME_ENDS, TEXTS, WITH_STATUS
+from conformance.judge.compare.masks import LEFT_OUT, MASKS, NAME_ENDS, TEXTS, WITH_STATUS
 from conformance.model.kinds import ownerless
 from conformance.model.ownership import attribute
 from conformance.model.profile import Profile
@@ -73,12 +73,7 @@ def left_out(obj: Obj, state: State, profile: Profile) -> bool:
     """True for objects of a class that equivalence does not compare, and for retained objects."""
     if any(row.kind == obj.kind and row.when(obj, state) for row in LEFT_OUT):
         return True
-    if ownerless(obj.kind, obj.name):
-        return True
-    return any(
-        retained.kind == obj.kind and fnmatch.fnmatchcase(obj.name, retained.name)
-        for retained in profile.retained
-    )
+    return ownerless(obj.kind, obj.name) is not None or profile.retains(obj.kind, obj.name)
 
 
 def stem(obj: Obj) -> str:
@@ -110,11 +105,7 @@ def _say(text: str, texts: Iterable[tuple[re.Pattern[str], str]]) -> str:
 
 
 def _flat(obj: Obj, texts: list[tuple[re.Pattern[str], str]], profile: Profile) -> dict[str, Any]:
-    masks = [
-        mask.path
-        for mask in (*MASKS, *profile.masks)
-        if mask.kind in ("*", obj.kind)
-    ]  # fmt: skip
+    masks = [mask.path for mask in (*MASKS, *profile.masks) if mask.kind in ("*", obj.kind)]
     raw = dict(obj.raw)
     if obj.kind not in WITH_STATUS:
         raw.pop("status", None)

@@ -9,28 +9,28 @@ from __future__ import annotations
 from collections import Counter
 
 from conformance.history.history import History
-from conformance.history.records import Checkpoint, Write
-from conformance.judge.checks.base import CheckResult
-from conformance.judge.checks.words import seconds
-from conformance.judge.state.writes import actor_of_user
+from conformance.history.records import Write
+from conformance.judge.authors import actor_of_user
+from conformance.judge.case import Case, CasePoint
+from conformance.judge.findings import CheckResult, finding
+from conformance.judge.wording import count, seconds
 from conformance.model.kinds import Actor
 from conformance.model.verdict import CheckerName, Finding, Verdict
 
-NAME = CheckerName.QUIESCENCE
+_NAME = CheckerName.QUIESCENCE
 LEASES = "leases"
 
 
-def check(history: History) -> CheckResult:
+def check(case: Case) -> CheckResult:
     """The operator's mutating requests in the hold window at the end of the run."""
-    checkpoint = history.checkpoints[-1] if history.checkpoints else None
+    point = case.points[-1] if case.points else None
     # Without a hold the graphs never went, so the operator may well be at work.
-    if checkpoint is None or not checkpoint.hold or not history.header.audited:
-        return CheckResult(checker=NAME)
-    writes = operators_writes(history, checkpoint.at - checkpoint.hold, checkpoint.at)
-    findings = []
-    if too_many(writes, allowed=history.bounds.write_rate * checkpoint.hold):
-        findings.append(_storm(history, checkpoint, writes))
-    return CheckResult(checker=NAME, findings=tuple(findings), looked_at=1)
+    if point is None or not point.checkpoint.hold or not case.history.header.audited:
+        return CheckResult(checker=_NAME)
+    writes = operators_writes(case.history, point.hold.start, point.hold.end)
+    storming = too_many(writes, allowed=case.bounds.write_rate * point.hold.length)
+    findings = (_storm(case, point, writes),) if storming else ()
+    return CheckResult(checker=_NAME, findings=findings, looked_at=1)
 
 
 def operators_writes(history: History, start: float, end: float) -> list[Write]:
@@ -55,7 +55,7 @@ def _counts(writes: list[Write], allowed: float) -> Counter[str]:
     """What there is too much of: request → how often."""
     others = Counter(_text(write) for write in writes if write.resource != LEASES)
     leases = Counter(_text(write) for write in writes if write.resource == LEASES)
-    found = Counter({text: count for text, count in leases.items() if count > allowed})
+    found = Counter({text: times for text, times in leases.items() if times > allowed})
     return found + others if others.total() > allowed else found
 
 
@@ -64,19 +64,14 @@ def _text(write: Write) -> str:
     return f"{write.verb} {write.resource}/{write.name}{where}"
 
 
-def _storm(history: History, checkpoint: Checkpoint, writes: list[Write]) -> Finding:
-    rate = history.bounds.write_rate
-    counts = _counts(writes, rate * checkpoint.hold)
-    most, count = counts.most_common(1)[0]
-    target = most.split()[1]
-    return Finding(
-        checker=NAME,
-        verdict=Verdict.VIOLATES,
-        subject=target,
-        message=f"The operator sent {counts.total()} mutating requests in the last "
-        f"{seconds(checkpoint.hold)} of the run, after every graph was gone, where {rate:g} a second "
-        f"are allowed; {count} of them were {most}.",
-        first_at=checkpoint.at - checkpoint.hold,
-        last_at=checkpoint.at,
-        evidence={"requests": dict(counts)},
-    )
+def _storm(case: Case, point: CasePoint, writes: list[Write]) -> Finding:
+    rate, hold = case.bounds.write_rate, point.hold
+    counts = _counts(writes, rate * hold.length)
+    most, times = counts.most_common(1)[0]
+    return finding(
+        _NAME, Verdict.VIOLATES, most.split()[1],
+        f"The operator sent {count(counts.total(), 'mutating request')} in the last "
+        f"{seconds(hold.length)} of the run, after every graph was gone, where {rate:g} a second are "
+        f"allowed; {times} of them were {most}",
+        first_at=hold.start, last_at=hold.end, requests=dict(counts),
+    )  # fmt: skip

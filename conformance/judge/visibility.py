@@ -11,30 +11,26 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 
-from conformance.history.history import History
 from conformance.history.records import Unseen
-from conformance.judge.checks.base import CheckResult
+from conformance.judge.case import Case
+from conformance.judge.findings import CheckResult, finding
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP
 from conformance.model.kinds import WORKLOADS
 from conformance.model.profile import Feature, Gang, Profile
-from conformance.model.verdict import CheckerName, Finding, Verdict
+from conformance.model.verdict import CheckerName, Verdict
 
 # Checkers that read no object: what they say stays.
-SIGHTLESS = frozenset({CheckerName.OPERATOR_HEALTH, CheckerName.VALIDITY})
+_WITHOUT_OBJECTS = frozenset({CheckerName.OPERATOR_HEALTH, CheckerName.VALIDITY})
 
-_ALWAYS = {
-    (GRAPH_KIND, GROUP),
-    ("Pod", ""),
-    ("ReplicaSet", "apps"),
-    ("Service", ""),
-    ("StatefulSet", "apps"),
-    *((row.kind, row.group) for row in WORKLOADS.values()),
-}
+_ALWAYS = frozenset(
+    {(GRAPH_KIND, GROUP), ("Pod", ""), ("ReplicaSet", "apps"), ("Service", ""),
+     ("StatefulSet", "apps")}
+)  # fmt: skip
 
 
 def needed(profile: Profile, unseen: Iterable[Unseen]) -> list[Unseen]:
     """Those of the unseen kinds that checkers read by name, in order of name."""
-    wanted = set(_ALWAYS)
+    wanted = {*_ALWAYS, *((row.kind, row.group) for row in WORKLOADS.values())}
     if profile.supports(Feature.COMPONENT):
         wanted.add((COMPONENT_KIND, GROUP))
     gang = profile.multinode.gang_kind if profile.multinode.gang is not Gang.NONE else ""
@@ -47,29 +43,26 @@ def needed(profile: Profile, unseen: Iterable[Unseen]) -> list[Unseen]:
 
 
 def blinded(
-    history: History, results: Mapping[CheckerName, CheckResult]
+    case: Case, results: Mapping[CheckerName, CheckResult]
 ) -> dict[CheckerName, CheckResult]:
     """The results as they are if all needed kinds were seen. Else those of checkers that read
     objects are `unknown` without a finding, and validity alone says why."""
-    lost = needed(history.profile, history.unseen)
+    lost = needed(case.profile, case.history.unseen)
     if not lost:
         return dict(results)
-    kinds = ", ".join(mark.kind for mark in lost)
-    reason = f"{kinds} may not be seen"
+    reason = f"{', '.join(mark.kind for mark in lost)} may not be seen"
     made = {
         name: result
-        if name in SIGHTLESS
+        if name in _WITHOUT_OBJECTS
         else CheckResult(checker=name, looked_at=result.looked_at, blind=reason)
         for name, result in results.items()
     }
+    first = finding(
+        CheckerName.VALIDITY, Verdict.UNKNOWN, f"kind/{lost[0].kind}",
+        f"{reason} by the suite ({lost[0].reason}), so nothing that rests on objects can be judged; "
+        "give its user the right to list and watch",
+        kinds=[mark.resource for mark in lost],
+    )  # fmt: skip
     validity = made[CheckerName.VALIDITY]
-    first = Finding(
-        checker=CheckerName.VALIDITY,
-        verdict=Verdict.UNKNOWN,
-        subject=f"kind/{lost[0].kind}",
-        message=f"{reason} by the suite ({lost[0].reason}), so nothing that rests on objects can be "
-        "judged; give its user the right to list and watch",
-        evidence={"kinds": [mark.resource for mark in lost]},
-    )
     made[CheckerName.VALIDITY] = dataclasses.replace(validity, findings=(first,))
     return made

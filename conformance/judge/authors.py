@@ -1,0 +1,170 @@
+"""Whose request made a recorded change.
+
+Authors are found by joining recorded changes with the audit log, by verb, resource, namespace, name
+and time; what fits more than one author is an unknown writer, never the nearest. Without an audit
+log, field managers name the writer (managers.py).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+
+from conformance.history.records import Header, Write
+from conformance.judge.changes import Act, Change, Part
+from conformance.judge.managers import actor_of_manager, managers_of
+from conformance.model.bounds import BORN_LATE, JOIN_WINDOW
+from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
+from conformance.model.kinds import POD_GROUP, WORKLOADS, Actor
+from conformance.model.state import Obj
+
+# Kinds whose spec and labels no platform controller ever changes (it writes their status, and the
+# Deployment controller its own annotations): a platform request near such a change did not make it.
+_SPEC_BY_OTHERS = frozenset(
+    {POD_GROUP, GRAPH_KIND, COMPONENT_KIND, "Service", "ConfigMap", "ServiceAccount", "Role",
+     "RoleBinding"}
+)  # fmt: skip
+_ACCOUNT = "system:serviceaccount:"
+# The namespace of the accounts of Kubernetes' own controllers.
+_PLATFORM_ACCOUNTS = "kube-system"
+_INSTALLS = ("install", "in_cluster")
+_DEPLOYMENT_CONTROLLER_PREFIX = "deployment.kubernetes.io/"
+_BELOW = frozenset({Actor.PLATFORM, Actor.LWS_CONTROLLER})
+# Kinds that two groups serve; the recorded object and the request may name either.
+_GROUPS = {"Event": ("", "events.k8s.io")}
+# The scheduler assigns a pod to a node by creating its `binding`; an eviction is created, too.
+_BY_CREATING = ("binding", "eviction")
+_VERBS = {
+    Act.CREATED: ("create", "patch", "update"),
+    Act.CHANGED: ("update", "patch"),
+    Act.DELETED: ("delete", "deletecollection"),
+    # An object that waited for finalizers goes with the write that took the last one.
+    Act.GONE: ("delete", "deletecollection", "update", "patch"),
+}
+
+
+class Authors:
+    """The requests of one history by what they were about; asked for the authors of changes."""
+
+    def __init__(self, header: Header) -> None:
+        self._header = header
+        self._requests: dict[tuple[str, str, str], list[Write]] = defaultdict(list)
+
+    def add(self, write: Write) -> None:
+        """Take one request in."""
+        self._requests[write.namespace, write.group, write.name].append(write)
+
+    def about(self, obj: Obj) -> list[Write]:
+        """The requests that name the object."""
+        found = self._requests.get((obj.namespace, obj.group, obj.name), ())
+        return [write for write in found if _same_kind(write.resource, obj.kind)]
+
+    def of(self, change: Change, *, born: Change | None) -> set[Actor]:
+        """Everybody whose request may have made the change, as far as the evidence tells. `born` is
+        the object's creation, if that was recorded."""
+        if _deployment_controllers(change):
+            return {Actor.PLATFORM}
+        if not self._header.audited:
+            header = self._header
+            return {actor_of_manager(header, name, change.obj) for name in managers_of(change)}
+        found = self._candidates(change)
+        if change.act is Act.CHANGED and _platform_keeps_out(change.obj):
+            found = [w for w in found if w.subresource == "scale" or not self._excluded(w, change)]
+        if change.act is Act.DELETED:
+            found = _first(found, born)
+        actors = {actor_of_user(self._header, write.user) for write in found}
+        if len(actors) > 1:
+            managers = managers_of(change)
+            narrowed = [w for w in found if w.agent.partition("/")[0] in managers]
+            actors = {actor_of_user(self._header, w.user) for w in narrowed} or actors
+        return actors
+
+    def _excluded(self, write: Write, change: Change) -> bool:
+        by_others = Part.SPEC in change.parts or Part.LABELS in change.parts
+        return by_others and actor_of_user(self._header, write.user) in _BELOW
+
+    def _candidates(self, change: Change) -> list[Write]:
+        obj = change.obj
+        # A status moves by requests for the status alone, save for the few kinds that have no such
+        # subresource.
+        status_only = change.parts == (Part.STATUS,)
+        ways = [("status",), ("",)] if status_only else [("", "scale", *_BY_CREATING)]
+        for name, subresources in itertools.product((obj.name, ""), ways):
+            found = [
+                write
+                for group in _GROUPS.get(obj.kind, (obj.group,))
+                for write in self._requests.get((obj.namespace, group, name), ())
+                if write.subresource in subresources
+                and _same_kind(write.resource, obj.kind)
+                and _may_have_made(write, change)
+            ]
+            if found:
+                return found
+        return []
+
+
+def _may_have_made(write: Write, change: Change) -> bool:
+    """True if the request succeeded, does such a thing, and was answered about then."""
+    if not 200 <= write.code < 300:
+        return False
+    if write.verb not in _VERBS[change.act] and write.subresource not in _BY_CREATING:
+        return False
+    # A server-side apply or an update may create; only then is it answered 201.
+    if change.act is Act.CREATED and write.verb != "create" and write.code != 201:
+        return False
+    return write.received_at - JOIN_WINDOW <= change.at <= write.at + JOIN_WINDOW
+
+
+def _first(found: list[Write], born: Change | None) -> list[Write]:
+    """Of the requests to delete it, the first since it is there: the kubelet's and the garbage
+    collector's follow that one, and others may have been for one of the same name before it."""
+    since = born.at - BORN_LATE if born is not None else 0.0
+    later = [write for write in found if write.received_at >= since]
+    return [min(later, key=lambda write: write.received_at)] if later else found
+
+
+def _platform_keeps_out(obj: Obj) -> bool:
+    row = WORKLOADS.get(obj.kind)
+    return obj.kind in _SPEC_BY_OTHERS or (row is not None and not row.when_declared)
+
+
+def actor_of_user(header: Header, user: str) -> Actor:
+    """Whose code a user name of the audit log stands for.
+
+    An operator may write as more than one account: those in its own namespace, and those in the
+    case's, where nobody else makes any, are its, too."""
+    named = header.users.get(user)
+    if named is not None:
+        return Actor(named)
+    if not user.startswith(_ACCOUNT):
+        return Actor.PLATFORM if user.startswith("system:") else Actor.UNKNOWN
+    namespace = _account_namespace(user)
+    if namespace == _PLATFORM_ACCOUNTS:
+        return Actor.PLATFORM
+    own = {
+        _account_namespace(name) for name, actor in header.users.items() if actor == Actor.OPERATOR
+    }
+    own |= {str((header.profile.get(key) or {}).get("namespace", "")) for key in _INSTALLS}
+    return Actor.OPERATOR if namespace in {header.namespace, *own} - {""} else Actor.UNKNOWN
+
+
+def _account_namespace(user: str) -> str:
+    """The namespace of a ServiceAccount; empty for any other user."""
+    return user.removeprefix(_ACCOUNT).partition(":")[0] if user.startswith(_ACCOUNT) else ""
+
+
+def _same_kind(resource: str, kind: str) -> bool:
+    """True if a plural resource name of the audit log is that kind's."""
+    lower = kind.lower()
+    return resource in (lower, lower + "s", lower + "es", lower[:-1] + "ies")
+
+
+def _deployment_controllers(change: Change) -> bool:
+    """True for a change of nothing but the annotations that the Deployment controller keeps."""
+    if change.act is not Act.CHANGED or change.before is None:
+        return False
+    if set(change.parts) - {Part.STATUS} != {Part.ANNOTATIONS}:
+        return False
+    old, new = change.before.annotations, change.obj.annotations
+    keys = [key for key in old.keys() | new.keys() if old.get(key) != new.get(key)]
+    return all(key.startswith(_DEPLOYMENT_CONTROLLER_PREFIX) for key in keys)

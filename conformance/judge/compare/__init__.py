@@ -1,0 +1,1 @@
+"""Comparing: two states of a graph, and what a user wrote with what runs."""

@@ -1,0 +1,179 @@
+"""Rest until the end of a run: what a case left at rest still matches then, and nobody touched it.
+
+A hold window proves a few seconds. The graphs of cases that conform stand until all cases have ended,
+mostly for minutes, so an operator that acts later than a hold window is seen here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from conformance.history.history import History
+from conformance.history.records import (
+    Checkpoint,
+    Event,
+    Foreign,
+    OperatorEvent,
+    OperatorEventKind,
+    Record,
+    Scope,
+    Soak,
+    Write,
+)
+from conformance.judge.case import Case, CasePoint
+from conformance.judge.doubts import missed
+from conformance.judge.findings import CheckResult, blame, finding
+from conformance.judge.sentences import finding_of
+from conformance.judge.wording import by, count, join, noun, seconds
+from conformance.judge.writers import CountedWrite
+from conformance.model.kinds import Actor
+from conformance.model.verdict import CheckerName, Finding, Verdict
+
+_NAME = CheckerName.QUIESCENCE
+STATE_CHECKERS = tuple(
+    name
+    for name in CheckerName
+    # The rows of these come from what happens over time.
+    if name not in (CheckerName.QUIESCENCE, CheckerName.VALIDITY, CheckerName.OPERATOR_HEALTH)
+)
+"""Those whose mismatches a state can show."""
+
+
+@dataclass(frozen=True)
+class _Soaked:
+    """One case's namespace at the end of the run, read as a case of its own."""
+
+    soak: Soak
+    point: CasePoint
+
+    @property
+    def length(self) -> float:
+        """Seconds since the case ended."""
+        return self.point.at - self.soak.at
+
+
+def check_writes(case: Case) -> CheckResult:
+    """Counted writes by the operator after a case had ended at rest."""
+    soaked = _soaked(case)
+    findings = [one for row in soaked for one in _writes(row)]
+    findings += _gaps(case.history)
+    return CheckResult(checker=_NAME, findings=tuple(findings), looked_at=len(soaked))
+
+
+def check_state(case: Case, *, name: CheckerName) -> CheckResult:
+    """What no longer matches, as far as it is that checker's to say."""
+    soaked = _soaked(case)
+    findings = [
+        _later(row, finding_of(row.point, mismatch))
+        for row in soaked
+        for mismatch in row.point.mismatches
+        if mismatch.checker is name and not mismatch.soft
+    ]
+    return CheckResult(checker=name, findings=tuple(findings), looked_at=len(soaked))
+
+
+def _later(row: _Soaked, one: Finding) -> Finding:
+    after = f"{seconds(row.length)} after case {row.soak.case} had ended at rest"
+    return dataclasses.replace(one, message=f"{one.message} ({after})", first_at=row.soak.at)
+
+
+def _writes(row: _Soaked) -> Iterator[Finding]:
+    if row.soak.blocked:
+        # An operator may now and then try again what cannot be done.
+        return
+    case = row.point.case
+    counted = [
+        write
+        for write in case.log.counted(row.soak.at, row.point.at)
+        if not case.profile.retains(write.change.obj.kind, write.change.obj.name)
+        and not _starts(row, write.change.at)
+    ]
+    for writer in (Actor.OPERATOR, Actor.UNKNOWN):
+        writes = [write for write in counted if write.writer is writer]
+        if writes:
+            yield _busy(row, writes, writer)
+
+
+def _starts(row: _Soaked, at: float) -> bool:
+    """True while an operator that was just started may look at everything anew, as cases that stop it
+    give it time to; where these have no cluster of their own, it is the same operator."""
+    history = row.point.case.history
+    return any(
+        event.at >= row.soak.at and 0 <= at - event.at <= history.bounds.deadline
+        for event in history.operator_events
+        if event.kind in (OperatorEventKind.STARTED, OperatorEventKind.READY)
+    )
+
+
+def _busy(row: _Soaked, writes: list[CountedWrite], writer: Actor) -> Finding:
+    changes = [write.change for write in writes]
+    first, last = changes[0], changes[-1]
+    acts = join(dict.fromkeys(str(change) for change in changes), most=4)
+    return finding(
+        _NAME, blame(writer), first.obj,
+        f"{noun(first.obj)} was written by {by(writer)} {seconds(first.at - row.soak.at)} after case "
+        f"{row.soak.case} had ended at rest, and nobody had asked for anything: "
+        f"{count(len(writes), 'write')} in all ({acts})",
+        graph=first.obj.labels.get(row.point.case.profile.labels.graph, ""),
+        first_at=first.at, last_at=last.at,
+        case=row.soak.case, writes=dict(Counter(str(change) for change in changes)),
+    )  # fmt: skip
+
+
+def _gaps(history: History) -> Iterator[Finding]:
+    since = min((soak.at for soak in history.soaks), default=0.0)
+    for gap in history.gaps:
+        if gap.at >= since:
+            text = "It cannot be told whether the operator was at rest until the end of the run"
+            yield finding(
+                _NAME, Verdict.UNKNOWN, "run", f"{text}: {missed(gap)}",
+                first_at=gap.at, last_at=gap.at,
+            )  # fmt: skip
+
+
+# Each case's namespace as a history of its own ---------------------------------------------------
+
+
+def _soaked(case: Case) -> list[_Soaked]:
+    """Each case that ended at rest, in its own namespace; split once for all checkers."""
+    return case.worked_out("soaked", _split)
+
+
+def _split(case: Case) -> list[_Soaked]:
+    history = case.history
+    if not history.checkpoints:
+        return []
+    records: dict[str, list[Record]] = defaultdict(list)
+    for record in history.records:
+        if isinstance(record, Event):
+            records[record.obj.namespace].append(record)
+        elif isinstance(record, Write):
+            records[record.namespace].append(record)
+        elif isinstance(record, OperatorEvent):
+            records[""].append(record)
+    end = history.checkpoints[-1]
+    return [
+        _own_case(history, soak, records[soak.namespace], records[""], end)
+        for soak in history.soaks
+    ]
+
+
+def _own_case(
+    history: History, soak: Soak, own: list[Record], cluster: list[Record], end: Checkpoint
+) -> _Soaked:
+    header = dataclasses.replace(
+        history.header, case=soak.case, namespace=soak.namespace, scope=Scope.CASE
+    )
+    objects = {record.obj.uid: record.obj for record in own if isinstance(record, Event)}
+    others = [
+        Foreign(uid=uid, kind=obj.kind, namespace=obj.namespace, name=obj.name, at=soak.at)
+        for uid in soak.others
+        if (obj := objects.get(uid)) is not None
+    ]
+    checkpoint = dataclasses.replace(
+        end, since=soak.at, graphs=soak.graphs, components=soak.components, blocked=soak.blocked
+    )
+    return _Soaked(soak, Case(History([header, *cluster, *own, *others, checkpoint])).points[0])

@@ -1,0 +1,281 @@
+"""A state with what is wanted of it, sorted: each service with the objects that there are of it.
+
+Built once for a state, so that every rule reads it without walking owners again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, Graph, Service
+from conformance.model.kinds import WorkloadKind, of_platform, ownerless, workload_kind
+from conformance.model.ownership import Attribution, attribute, owner_chain
+from conformance.model.profile import LwsLayout, Profile
+from conformance.model.state import Obj, State
+
+_FINISHED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What must exist at a checkpoint. A bare component is a one-service Graph under the component's
+    name. `others` are uids of objects that are not the operator's: what the suite put beside
+    the graphs (foreign objects, prerequisites). They and what is below them are left out."""
+
+    namespace: str
+    graphs: tuple[Graph, ...]
+    components: tuple[Graph, ...]
+    profile: Profile
+    others: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSnapshot:
+    """One service of a wanted graph (or of a bare component) with what there is of it.
+
+    `root` is the live DGD or bare DCD, None if it does not exist. `pods` are those below the
+    workloads by owner, dying ones included; `outside` are living pods of the service below no
+    workload of it; `gangs` and `endpoints` (objects of kind Service) are the operator's own, not those
+    that an LWS makes.
+    """
+
+    graph: Graph
+    service: Service
+    root: Obj | None
+    bare: bool
+    profile: Profile
+    components: tuple[Obj, ...] = ()
+    workloads: tuple[Obj, ...] = ()
+    pods: tuple[Obj, ...] = ()
+    outside: tuple[Obj, ...] = ()
+    gangs: tuple[Obj, ...] = ()
+    endpoints: tuple[Obj, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.service.name
+
+    @property
+    def live_pods(self) -> tuple[Obj, ...]:
+        """Pods that are not being deleted."""
+        return tuple(pod for pod in self.pods if not pod.deleting)
+
+    @property
+    def wanted_kind(self) -> str:
+        """The kind of workload that the service must be."""
+        profile = self.profile
+        return profile.multinode.kind if self.service.multinode else profile.single_node.kind
+
+    @property
+    def wanted_count(self) -> int:
+        """How many workloads the service must be spread over."""
+        per_replica = self.profile.multinode.layout is LwsLayout.PER_REPLICA
+        return self.service.groups if self.service.multinode and per_replica else 1
+
+    @property
+    def most_workloads(self) -> int:
+        """How many there may be at most: at zero replicas one empty workload is as right as none."""
+        return max(1, self.wanted_count)
+
+    @property
+    def right(self) -> list[Obj]:
+        """Workloads of the wanted kind."""
+        return [workload for workload in self.workloads if workload.kind == self.wanted_kind]
+
+    @property
+    def wrong(self) -> list[Obj]:
+        """Workloads of any other kind."""
+        return [workload for workload in self.workloads if workload.kind != self.wanted_kind]
+
+
+class Snapshot:
+    """A state with owners walked and objects given to the services that they belong to."""
+
+    def __init__(self, state: State, wanted: Wanted) -> None:
+        self.state = state
+        self.wanted = wanted
+        self.profile = wanted.profile
+        self._chains: dict[str, list[Obj]] = {}
+        self.objects = [
+            obj for obj in state if obj.namespace == wanted.namespace and not self._of_others(obj)
+        ]
+
+    def chain(self, obj: Obj) -> list[Obj]:
+        """The living owners of the object, nearest first."""
+        found = self._chains.get(obj.uid)
+        if found is None:
+            found = self._chains[obj.uid] = owner_chain(self.state, obj)
+        return found
+
+    def below(self, obj: Obj, owners: Iterable[Obj]) -> bool:
+        """True if one of these is above the object."""
+        uids = {owner.uid for owner in owners}
+        return any(owner.uid in uids for owner in self.chain(obj))
+
+    def is_workload(self, obj: Obj) -> bool:
+        """True for an object of a kind that runs a service's pods."""
+        row = workload_kind(obj)
+        if row is None:
+            return False
+        named = (self.profile.single_node.kind, self.profile.multinode.kind)
+        return row.kind in named or not row.when_declared
+
+    def _of_others(self, obj: Obj) -> bool:
+        others = self.wanted.others
+        if not others or obj.uid in others:
+            return bool(others)
+        above = [owner for owner in self.chain(obj) if owner.uid in others]
+        # Others' graphs have workloads, and nothing else of others' has: a workload below one was
+        # put there, say below the namespace's own ServiceAccount, and stays to be judged.
+        makers = any(o.kind in (GRAPH_KIND, COMPONENT_KIND) or _makes(o, obj) for o in above)
+        return bool(above) and (makers or not self.is_workload(obj))
+
+    @cached_property
+    def roots(self) -> dict[str, Obj]:
+        """uid → live DGD or bare DCD that is wanted."""
+        return {root.uid: root for _, root, _ in self.wanted_roots if root is not None}
+
+    @cached_property
+    def wanted_roots(self) -> list[tuple[Graph, Obj | None, bool]]:
+        """Each wanted graph and bare component, its live object, and whether it is a component."""
+        return [
+            (graph, self.state.named(kind, graph.name, self.wanted.namespace), bare)
+            for kind, graphs, bare in (
+                (GRAPH_KIND, self.wanted.graphs, False),
+                (COMPONENT_KIND, self.wanted.components, True),
+            )
+            for graph in graphs
+        ]
+
+    @cached_property
+    def places(self) -> dict[str, Attribution]:
+        """uid → where each object belongs."""
+        return {obj.uid: attribute(self.state, obj, self.profile) for obj in self.objects}
+
+    def root_of(self, obj: Obj) -> Obj | None:
+        """The wanted graph or bare component that the object is under, by owner or by label.
+
+        An object whose owner is gone, or that is below such an object, is of an earlier graph:
+        labels do not give it to a new one of the same name.
+        """
+        place = self.places[obj.uid]
+        top = [obj, *self.chain(obj)][-1]
+        if place.by == "label" and top.owners:
+            return None
+        return self.roots.get(place.graph_uid) or self.roots.get(place.component_uid)
+
+    def by_operator(self, obj: Obj) -> bool:
+        """True unless a workload, or what the platform makes below one, is above the object.
+
+        What else an operator puts in between (a kind of its own, a ConfigMap) hides nothing. Nor
+        does a workload above a workload, unless it is of a kind that makes such workloads.
+        """
+        chain = self.chain(obj)
+        if self.is_workload(obj):
+            return not any(_makes(owner, obj) for owner in chain)
+        return not any(self.is_workload(owner) or of_platform(owner) for owner in chain)
+
+    def is_retained(self, obj: Obj) -> bool:
+        """True if the profile lets the object outlive its graph."""
+        return self.profile.retains(obj.kind, obj.name)
+
+    def needs_no_owner(self, obj: Obj) -> bool:
+        """True for retained objects and for what is ownerless by nature."""
+        return ownerless(obj.kind, obj.name) is not None or self.is_retained(obj)
+
+    @cached_property
+    def services(self) -> list[ServiceSnapshot]:
+        """Every service of every wanted graph and bare component."""
+        members: dict[tuple[str, str], list[Obj]] = defaultdict(list)
+        for obj in self.objects:
+            root = self.root_of(obj)
+            name = self._service_name(obj, root) if root else None
+            if root is not None and name is not None:
+                members[root.uid, name].append(obj)
+        return [
+            self._service(
+                graph, service, root, bare, members[root.uid, service.name] if root else []
+            )
+            for graph, root, bare in self.wanted_roots
+            for service in graph.services
+        ]
+
+    @property
+    def present(self) -> list[ServiceSnapshot]:
+        """The services whose graph exists."""
+        return [service for service in self.services if service.root is not None]
+
+    @cached_property
+    def strays(self) -> list[Obj]:
+        """Objects under a wanted graph whose service it does not (or no longer) have; the topmost
+        of each tree only."""
+        lost = {}
+        for obj in self.objects:
+            root = self.root_of(obj)
+            if root is None or obj.uid == root.uid or self._service_name(obj, root) is not None:
+                continue
+            named = bool(self.places[obj.uid].service) or obj.kind == COMPONENT_KIND
+            if named or (self.is_workload(obj) and self.by_operator(obj)):
+                lost[obj.uid] = obj
+        return [obj for obj in lost.values() if not self.below(obj, lost.values())]
+
+    def _service_name(self, obj: Obj, root: Obj) -> str | None:
+        graph = self._graph_of_root[root.uid]
+        if root.kind == COMPONENT_KIND:
+            return graph.services[0].name
+        name = self.places[obj.uid].service
+        names = [service.name for service in graph.services]
+        if name in names:
+            return name
+        # Operators lower the case in names of children; the label keeps it, but not in every build.
+        folded = [known for known in names if known.lower() == name.lower()]
+        return folded[0] if len(folded) == 1 else None
+
+    @cached_property
+    def _graph_of_root(self) -> dict[str, Graph]:
+        return {root.uid: graph for graph, root, _ in self.wanted_roots if root is not None}
+
+    def _service(
+        self, graph: Graph, service: Service, root: Obj | None, bare: bool, own: list[Obj]
+    ) -> ServiceSnapshot:
+        workloads = [obj for obj in own if self.is_workload(obj) and self.by_operator(obj)]
+        pods = [obj for obj in own if obj.kind == "Pod"]
+        gang_kind = self.profile.multinode.gang_kind
+        return ServiceSnapshot(
+            graph=graph,
+            service=service,
+            root=root,
+            bare=bare,
+            profile=self.profile,
+            components=tuple(obj for obj in own if obj.kind == COMPONENT_KIND),
+            workloads=tuple(workloads),
+            pods=tuple(pod for pod in pods if self.below(pod, workloads)),
+            outside=tuple(pod for pod in pods if self._runs_outside(pod, workloads)),
+            gangs=tuple(o for o in own if o.kind == gang_kind and not self._of_groups(o)),
+            endpoints=tuple(
+                obj
+                for obj in own
+                if obj.kind == "Service" and not obj.group and self.by_operator(obj)
+            ),
+        )
+
+    def _of_groups(self, gang: Obj) -> bool:
+        """True for a gang object below a workload of groups, which its controller makes."""
+        rows = (workload_kind(owner) for owner in self.chain(gang))
+        return any(row is not None and row.multinode for row in rows)
+
+    def _runs_outside(self, pod: Obj, workloads: list[Obj]) -> bool:
+        """True for a living pod below none of these workloads; a Job's pods end by themselves."""
+        if pod.deleting or pod.status.get("phase") in _FINISHED:
+            return False
+        of_a_job = any(owner.kind == "Job" for owner in self.chain(pod))
+        return not of_a_job and not self.below(pod, workloads)
+
+
+def _makes(owner: Obj, obj: Obj) -> bool:
+    """True if the owner is a workload whose own controller makes workloads of the object's kind."""
+    row: WorkloadKind | None = workload_kind(owner)
+    return row is not None and obj.kind in row.makes

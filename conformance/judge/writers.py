@@ -1,0 +1,187 @@
+"""Who wrote what, and which writes count against rest.
+
+A counted write is a create, a delete, or a change of spec, labels, annotations, owners or
+finalizers, weighed by its author and by what the object is to a graph (`WEIGHTS`). `WriteLog` grows
+record by record, so the driver can ask it ten times a second while a history still comes in; the
+reading of a whole history has one of its own.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from conformance.history.records import Event, EventType, Header, Record, Write
+from conformance.judge.authors import Authors, actor_of_user
+from conformance.judge.changes import Act, Change, change_of
+from conformance.model.bounds import ARRIVAL_SLACK
+from conformance.model.kinds import Actor, Role, role_of
+from conformance.model.state import Obj
+
+
+class Weight(enum.Enum):
+    """What a write means for the operator's rest."""
+
+    COUNTS = enum.auto()
+    UNKNOWN = enum.auto()
+    """It may have been the operator's, so it proves no rest either."""
+    EXCUSED = enum.auto()
+
+
+_GRAPHS_OWN = frozenset({Role.GRAPH, Role.COMPONENT, Role.CHILD})
+
+WEIGHTS: dict[Actor, dict[Role, Weight]] = {
+    Actor.OPERATOR: {role: Weight.COUNTS for role in Role if role is not Role.EVIDENCE},
+    Actor.UNKNOWN: dict.fromkeys(_GRAPHS_OWN, Weight.UNKNOWN),
+}
+"""Author × role of the object → weight; any other pair is excused. The platform keeps fields of its own
+in others' objects, and what nobody can be named for below a workload is most likely the platform's."""
+
+
+def weight(writer: Actor, obj: Obj) -> Weight:
+    """What a write of that author to that object weighs."""
+    return WEIGHTS.get(writer, {}).get(role_of(obj), Weight.EXCUSED)
+
+
+def of_graph(obj: Obj) -> bool:
+    """True for a graph, a component, or a direct child of one of a kind that operators make."""
+    return role_of(obj) in _GRAPHS_OWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedWrite:
+    """A change that counts against rest. `writer` is OPERATOR, or UNKNOWN where it may be."""
+
+    change: Change
+    writer: Actor
+
+
+class WriteLog:
+    """Changes and requests, in the order they were added: `changes`, `requests` and `counted` tell
+    of the header's namespace, authors are known of every change.
+
+    `add` takes records one by one (those of no interest are ignored), at a cost that does not grow
+    with the history; the questions look only at the time asked about.
+    """
+
+    def __init__(self, header: Header) -> None:
+        self._header = header
+        self._authors = Authors(header)
+        self._known: dict[str, Obj] = {}
+        self._changes: list[Change] = []
+        self._created: dict[str, Change] = {}
+        self._requests: list[Write] = []
+        self._by_event: dict[tuple[str, int], Change] = {}
+        self._writers: dict[tuple[str, int, Act], set[Actor]] = {}
+
+    def add(self, record: Record) -> None:
+        """Take one record in. Events of one object must come in their order."""
+        if isinstance(record, Write):
+            self._add_write(record)
+        elif isinstance(record, Event):
+            self._add_event(record)
+
+    def _add_write(self, write: Write) -> None:
+        if write.resource == "leases":
+            return
+        self._authors.add(write)
+        self._writers.clear()
+        operators = actor_of_user(self._header, write.user) is Actor.OPERATOR
+        own = write.namespace == self._header.namespace and write.resource != "events"
+        if operators and own:
+            self._requests.append(write)
+
+    def _add_event(self, event: Event) -> None:
+        obj = event.obj
+        before = self._known.get(obj.uid)
+        gone = event.type is EventType.DELETED
+        if before is not None and obj.revision <= before.revision and not gone:
+            return
+        change = change_of(event, before)
+        if gone:
+            self._known.pop(obj.uid, None)
+        else:
+            self._known[obj.uid] = obj
+        if change is None:
+            return
+        self._by_event[obj.uid, event.revision] = change
+        if change.act is Act.CREATED:
+            self._created[obj.uid] = change
+        if obj.namespace == self._header.namespace:
+            self._changes.append(change)
+
+    def changes(self, start: float, end: float) -> list[Change]:
+        """Every change with `start` < time <= `end`, status and the platform's objects included."""
+        found: list[Change] = []
+        for change in reversed(self._changes):
+            if change.at < start - ARRIVAL_SLACK:
+                break
+            if start < change.at <= end:
+                found.append(change)
+        return found[::-1]
+
+    def requests(self, start: float, end: float) -> list[Write]:
+        """The operator's mutating requests answered with `start` < time <= `end`, refused ones and
+        no-ops included, but for Events: these are sent long after what they tell, at a rate of their
+        own. Only the audit log has them."""
+        found: list[Write] = []
+        for write in reversed(self._requests):
+            if write.at < start - ARRIVAL_SLACK:
+                break
+            if start < write.at <= end:
+                found.append(write)
+        return found[::-1]
+
+    def too_many(self, start: float, end: float, *, allowed: int) -> float | None:
+        """The time (epoch seconds) of the newest request after which only `allowed` more follow
+        until `end`; None if there are no more than these since `start`."""
+        requests = sorted(write.at for write in self.requests(start, end))
+        return requests[-allowed - 1] if len(requests) > allowed else None
+
+    def tries(self, obj: Obj, start: float, end: float) -> list[Write]:
+        """The operator's requests to write or delete that object, refused ones included, received
+        with `start` < time <= `end`. Only the audit log has them."""
+        return [
+            write
+            for write in self._authors.about(obj)
+            if start < write.received_at <= end
+            and write.verb != "create"
+            and actor_of_user(self._header, write.user) is Actor.OPERATOR
+        ]
+
+    def counted(self, start: float, end: float) -> list[CountedWrite]:
+        """The counted writes with `start` < time <= `end`, oldest first."""
+        found = []
+        for change in self.changes(start, end):
+            writer = self.writer(change) if change.weighs else Actor.PLATFORM
+            if weight(writer, change.obj) is not Weight.EXCUSED:
+                found.append(CountedWrite(change=change, writer=writer))
+        return found
+
+    @property
+    def operator_wrote(self) -> bool:
+        """True if the audit log has any request of the operator in this namespace at all."""
+        return bool(self._requests)
+
+    def creator(self, uid: str) -> Actor:
+        """Who created the object; unknown if its creation was not recorded."""
+        change = self._created.get(uid)
+        return Actor.UNKNOWN if change is None else self.writer(change)
+
+    def writer_of(self, event: Event) -> Actor:
+        """Whose request an event shows; unknown if it changed nothing that is known."""
+        change = self._by_event.get((event.obj.uid, event.revision))
+        return Actor.UNKNOWN if change is None else self.writer(change)
+
+    def writer(self, change: Change) -> Actor:
+        """Whose request made the change; `unknown writer` if the evidence fits more than one."""
+        actors = self.writers(change)
+        return next(iter(actors)) if len(actors) == 1 else Actor.UNKNOWN
+
+    def writers(self, change: Change) -> set[Actor]:
+        """Everybody whose request may have made the change, as far as the evidence tells."""
+        key = (change.obj.uid, change.event.revision, change.act)
+        if key not in self._writers:
+            born = self._created.get(change.obj.uid)
+            self._writers[key] = self._authors.of(change, born=born)
+        return self._writers[key]
