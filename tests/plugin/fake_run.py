@@ -90,7 +90,7 @@ def judge_nothing(loaded: Any, results: Path) -> None:
     scopes = {RunCase.REST: Scope.SOAK, RunCase.NOTHING_LEFT: Scope.RUN}
     for case, scope in scopes.items():
         header = Header(
-            case=case, feature=FEATURE, title=case.sentence, operator=loaded.name, namespace="",
+            case=case, feature=FEATURE, title=case.meaning, operator=loaded.name, namespace="",
             profile=loaded.profile.model_dump(mode="json"), bounds=Bounds().to_json(), scope=scope,
         )  # fmt: skip
         stands = Soak(case="mine/good", namespace="ns", at=now, revision=1, graphs=())
