@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 class State(enum.StrEnum):
-    """How a thing is."""
+    """Whether a thing is there and can be used."""
 
     OK = "ok"
     WARNING = "warning"
@@ -30,6 +30,21 @@ class Finding:
     """What should be known about it, one sentence."""
     install: str = ""
     """What to do for it, if it is not there."""
+
+    @classmethod
+    def ok(cls, name: str, **more: str) -> Finding:
+        """It is there, and good."""
+        return cls(name=name, state=State.OK, **more)
+
+    @classmethod
+    def warning(cls, name: str, **more: str) -> Finding:
+        """See `State.WARNING`."""
+        return cls(name=name, state=State.WARNING, **more)
+
+    @classmethod
+    def missing(cls, name: str, **more: str) -> Finding:
+        """It is not there, or cannot be used."""
+        return cls(name=name, state=State.MISSING, **more)
 
 
 class Kind(enum.StrEnum):

@@ -29,13 +29,14 @@ def hardware() -> list[Finding]:
         found = f"{sys.platform} on {architecture()}"
     except UsageError as error:
         return [
-            Finding(
-                name="architecture", state=State.MISSING, note=str(error),
+            Finding.missing(
+                "architecture",
                 version=f"{sys.platform} on {platform.machine()}",
+                note=str(error),
                 install="Linux on amd64 or arm64, or a Linux container",
             )
-        ]  # fmt: skip
-    return [Finding(name="architecture", state=State.OK, version=found)]
+        ]
+    return [Finding.ok("architecture", version=found)]
 
 
 def resources(environ: Mapping[str, str] | None = None) -> list[Finding]:
@@ -45,35 +46,34 @@ def resources(environ: Mapping[str, str] | None = None) -> list[Finding]:
     cache = cache_root(environ)
     there = next(place for place in (cache, *cache.parents) if place.is_dir())
     return [
-        Finding(
-            name="cores",
-            state=State.OK if (cores or 0) >= 2 else State.WARNING,
+        Finding.ok("cores", version=str(cores))
+        if cores and cores >= 2
+        else Finding.warning(
+            "cores",
             version=str(cores or "?"),
-            note="" if (cores or 0) >= 2 else "cases run one after another then; give -n 2",
+            note="cases run one after another then; give -n 2",
         ),
         _enough("memory", _free_memory(), MEMORY_GIB, "free"),
         _enough("disk", shutil.disk_usage(there).free / _GIB, DISK_GIB, f"free in {there}"),
-        Finding(name="cache", state=State.OK, place=str(cache))
+        Finding.ok("cache", place=str(cache))
         if os.access(there, os.W_OK)
-        else Finding(
-            name="cache", state=State.WARNING, place=str(cache),
+        else Finding.warning(
+            "cache",
+            place=str(cache),
             note="it cannot be written to, so nothing can be prepared",
             install="XDG_CACHE_HOME with a folder that can be written to",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _enough(name: str, found: float | None, wanted: float, what: str) -> Finding:
     if found is None:
         return Finding(name=name, state=State.UNKNOWN, note="the system does not say")
-    note = "" if found >= wanted else f"a run wants about {wanted:g} GiB"
-    return Finding(
-        name=name,
-        state=State.WARNING if note else State.OK,
-        version=f"{found:.1f} GiB",
-        place=what,
-        note=note,
-    )
+    version = f"{found:.1f} GiB"
+    if found >= wanted:
+        return Finding.ok(name, version=version, place=what)
+    note = f"a run wants about {wanted:g} GiB"
+    return Finding.warning(name, version=version, place=what, note=note)
 
 
 def _free_memory() -> float | None:
@@ -105,13 +105,9 @@ def private_files() -> list[Finding]:
 
     why = isolation.refusal()
     if why is None:
-        return [Finding(name="mount-namespaces", state=State.OK)]
-    return [
-        Finding(
-            name="mount-namespaces", state=State.WARNING, note=f"refused: {why}",
-            install="root or CAP_SYS_ADMIN, only for operators that need files at fixed paths",
-        )
-    ]  # fmt: skip
+        return [Finding.ok("mount-namespaces")]
+    install = "root or CAP_SYS_ADMIN, only for operators that need files at fixed paths"
+    return [Finding.warning("mount-namespaces", note=f"refused: {why}", install=install)]
 
 
 def kubeconfig(environ: Mapping[str, str] | None = None) -> list[Finding]:
@@ -131,13 +127,10 @@ def kubeconfig(environ: Mapping[str, str] | None = None) -> list[Finding]:
             broken = f"{path} is no kubeconfig: {' '.join(str(error).split())[:120]}"
     if contexts:
         shown = ", ".join(contexts[:5]) + (", …" if len(contexts) > 5 else "")
-        return [Finding(name="kubeconfig", state=State.OK, place=named, version=shown, note=broken)]
+        return [Finding.ok("kubeconfig", place=named, version=shown, note=broken)]
     if SERVICE_ACCOUNT.is_file():
         note = "this is a pod: ci/kubernetes/kubeconfig.sh makes a kubeconfig of its ServiceAccount"
-        return [Finding(name="kubeconfig", state=State.WARNING, note=note)]
-    return [
-        Finding(
-            name="kubeconfig", state=State.MISSING, place=named, note=broken or "no context in it",
-            install="a kubeconfig with a context of your cluster (KUBECONFIG)",
-        )
-    ]  # fmt: skip
+        return [Finding.warning("kubeconfig", note=note)]
+    note = broken or "no context in it"
+    install = "a kubeconfig with a context of your cluster (KUBECONFIG)"
+    return [Finding.missing("kubeconfig", place=named, note=note, install=install)]

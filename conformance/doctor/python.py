@@ -13,7 +13,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from conformance import __version__
-from conformance.doctor.findings import Finding, State
+from conformance.doctor.findings import Finding
 
 OLDEST = (3, 11)
 LOCK = "requirements.lock"
@@ -25,19 +25,12 @@ def python() -> list[Finding]:
     """The interpreter and the suite itself."""
     enough = sys.version_info[:2] >= OLDEST
     wanted = ".".join(str(part) for part in OLDEST)
-    return [
-        Finding(
-            name="python",
-            state=State.OK if enough else State.MISSING,
-            version=platform.python_version(),
-            place=sys.executable,
-            install="" if enough else f"Python {wanted} or newer",
-        ),
-        Finding(
-            name="suite", state=State.OK, version=__version__,
-            place=str(Path(__file__).resolve().parents[1]),
-        ),
-    ]  # fmt: skip
+    version, place = platform.python_version(), sys.executable
+    suite = Finding.ok("suite", version=__version__, place=str(Path(__file__).resolve().parents[1]))
+    if enough:
+        return [Finding.ok("python", version=version, place=place), suite]
+    install = f"Python {wanted} or newer"
+    return [Finding.missing("python", version=version, place=place, install=install), suite]
 
 
 def lock(folder: Path | None = None) -> list[Finding]:
@@ -46,7 +39,7 @@ def lock(folder: Path | None = None) -> list[Finding]:
     path = (folder or Path(__file__).resolve().parents[2]) / LOCK
     if not path.is_file():
         note = "installed as a package: its dependencies are ranges, and there is no lock beside it"
-        return [Finding(name="lock", state=State.OK, note=note)]
+        return [Finding.ok("lock", note=note)]
     other, absent, count = [], [], 0
     for wanted in _locked(path.read_text(encoding="utf-8")):
         count += 1
@@ -63,15 +56,12 @@ def lock(folder: Path | None = None) -> list[Finding]:
         for what, found in (("differ", other), ("are not installed", absent))
         if found
     ]
+    version = f"{count} packages"
+    if not notes:
+        return [Finding.ok("lock", version=version, place=str(path))]
+    note = "; ".join(notes)
     return [
-        Finding(
-            name="lock",
-            state=State.WARNING if notes else State.OK,
-            version=f"{count} packages",
-            place=str(path),
-            note="; ".join(notes),
-            install=_INSTALL_LOCK if notes else "",
-        )
+        Finding.warning("lock", version=version, place=str(path), note=note, install=_INSTALL_LOCK)
     ]
 
 
@@ -99,19 +89,13 @@ def pytest_kind() -> list[Finding]:
     }
     install = "pip install 'dgd-conformance[kind]'"
     if {"pytest-kind", "pytest-kind-ng"} <= installed:
-        return [
-            Finding(
-                name="pytest-kind", state=State.MISSING,
-                note="pytest-kind and pytest-kind-ng are both installed, and pytest cannot load both",
-                install="pip uninstall pytest-kind pytest-kind-ng, then " + install,
-            )
-        ]  # fmt: skip
+        note = "pytest-kind and pytest-kind-ng are both installed, and pytest cannot load both"
+        install = "pip uninstall pytest-kind pytest-kind-ng, then " + install
+        return [Finding.missing("pytest-kind", note=note, install=install)]
     if "pytest-kind-ng" in installed:
         version = importlib.metadata.version("pytest-kind-ng")
-        return [
-            Finding(name="pytest-kind", state=State.OK, version=version, place="pytest-kind-ng")
-        ]
+        return [Finding.ok("pytest-kind", version=version, place="pytest-kind-ng")]
     if "pytest-kind" in installed:
         note = "pytest-kind is no longer maintained; pytest-kind-ng took its place"
-        return [Finding(name="pytest-kind", state=State.WARNING, note=note, install=install)]
-    return [Finding(name="pytest-kind", state=State.MISSING, install=install)]
+        return [Finding.warning("pytest-kind", note=note, install=install)]
+    return [Finding.missing("pytest-kind", install=install)]
