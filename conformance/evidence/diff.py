@@ -17,7 +17,8 @@ from conformance.model.ownership import attribute
 from conformance.model.state import Obj, State
 from conformance.model.verdict import Finding
 
-_KINDS = (GRAPH_KIND, COMPONENT_KIND, *WORKLOADS, POD_GROUP, "Service")
+_WORKLOADS = [row.kind for row in WORKLOADS.values() if not row.when_declared]
+_KINDS = (GRAPH_KIND, COMPONENT_KIND, *_WORKLOADS, POD_GROUP, "Service")
 # Set by the API server, different in each run, and no help to a reader.
 _HIDDEN_METADATA = ("managedFields", "uid", "resourceVersion", "creationTimestamp", "selfLink")
 _HIDDEN_ANNOTATIONS = ("kubectl.kubernetes.io/last-applied-configuration",)
