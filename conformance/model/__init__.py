@@ -1,1 +1,1 @@
-"""What the suite talks about: graphs, transitions, cluster states, profiles, verdicts. Pure data."""
+"""Data of the suite: graphs, transitions, states, profiles, verdicts. No input or output."""

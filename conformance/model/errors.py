@@ -1,8 +1,8 @@
-"""The suite's own errors. A wrong operator is a finding; it becomes an exception only for pytest.
+"""Errors of the suite. A wrong operator is a finding; it becomes an exception for pytest alone.
 
 ConformanceError
-├── UsageError   the user asked for something that cannot be done (exit 4, one sentence)
-└── InfraError   the suite could not tell, because something under it failed (verdict `unknown`)
+├── UsageError   a mistake of the user (exit code 4, one sentence)
+└── InfraError   a failure below the suite, which therefore proves nothing (verdict `unknown`)
 AssertionError
 └── Violation    how gating findings reach pytest, raised once at the end of a case
 """
@@ -15,16 +15,16 @@ class ConformanceError(Exception):
 
 
 class UsageError(ConformanceError):
-    """A mistake in options, profile or files: what is wrong, where, what was expected, what now."""
+    """A mistake in options, profile or files: where it is, what was found, what was expected."""
 
 
 class InfraError(ConformanceError):
-    """The platform under the suite failed (a process died, a request timed out): no proof."""
+    """The platform failed: a process died, a request timed out."""
 
 
 class Violation(AssertionError):  # noqa: N818 - a verdict, not an error of the suite
-    """The operator is wrong. Its text is the explanation: one sentence first, evidence after.
+    """The operator is wrong. The text is one sentence, then the evidence.
 
-    An AssertionError, so that pytest and Allure count it as a defect of the product (failed) and
-    not of the test (broken).
+    An AssertionError, which pytest and Allure count as a defect of the product (failed) and not of
+    the test (broken).
     """

@@ -1,4 +1,4 @@
-"""Features: what a case may need of an operator, and which of them may be left out without a loss."""
+"""Features: what a case may need of an operator, and which ones a conforming operator may lack."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from conformance.model.field_types import Reason, Strict
 
 
 class Feature(enum.StrEnum):
-    """What a case may need of an operator. Declared in the profile, probed on the live cluster."""
+    """What a case may need of an operator. A profile declares it; the suite probes the live API."""
 
     MULTINODE = "multinode"
     V1ALPHA1 = "v1alpha1"
@@ -31,8 +31,8 @@ class Feature(enum.StrEnum):
 
     @property
     def probed(self) -> bool:
-        """True if a profile that does not declare it is refused wherever the live API has it: if it is
-        left out all the same, it is not there, and nothing goes untested."""
+        """True if a profile must declare it wherever the live API has it. So nothing goes untested
+        where it is left out."""
         return self.version or self in (Feature.COMPONENT, Feature.ADMISSION)
 
 

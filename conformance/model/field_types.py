@@ -1,4 +1,4 @@
-"""What the parts of a profile are made of: the strict base model, and checked strings."""
+"""Types of the fields of a profile: the strict base model, and strings with a rule."""
 
 from __future__ import annotations
 

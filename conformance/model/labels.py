@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 OWNED = "conformance.dgd.dev/owned"
-"""`true` on every namespace, and every cluster-scoped object, that the suite made. Nothing without
-it is ever removed."""
+"""`true` on every namespace and every cluster-scoped object that the suite made. It removes nothing
+else."""
 
 RUN = "conformance.dgd.dev/run"
-"""Id of the run that made it."""
+"""Id of the run that made the object."""
 
 DISPOSABLE = "conformance.dgd.dev/disposable"
-"""`true` on namespace kube-system or default: the owner of the cluster lets the suite use it."""
+"""`true` on namespace kube-system or default: the owner of the cluster allows runs of the suite."""
 
 REAL_NODE = "conformance.dgd.dev/real-node"
-"""Of a node that runs containers among simulated ones: a label (`true`) and the key of its taint."""
+"""On a node that runs containers among simulated ones: a label (`true`) and the key of its taint."""
 
 ENDED = "conformance.dgd.dev/operator-ended"
 """Annotation of an operator's Deployment: how the suite last ended it, when (seconds since 1970), and

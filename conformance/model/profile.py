@@ -1,6 +1,6 @@
 """The profile of an operator: what it is, how it is started, what it promises. One YAML file.
 
-Everything that differs between real builds is said here and nowhere in the code.
+Whatever differs between builds of operators is a field here, and no branch in the code.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ __all__ = [
 ]
 
 OTHER_USERS = frozenset({"dgd-conformance", "lws-controller-manager", "kwok"})
-"""User names of the suite and of what runs beside the operator: its own writes must not be taken for
-theirs."""
+"""User names of the suite and of what runs beside the operator: an operator under one of them could
+not be told from it."""
 
 _ACCOUNT = "system:serviceaccount:"
 
 
 class Promise(enum.StrEnum):
-    """What an operator says it does with a kind of change. `either`: both are right."""
+    """What an operator does with a kind of change. `either`: both are right."""
 
     RECONCILE = "reconcile"
     REFUSE = "refuse"
@@ -72,7 +72,7 @@ class Promise(enum.StrEnum):
 
 
 class LwsLayout(enum.StrEnum):
-    """How a multinode service's groups become workloads."""
+    """How the groups of a multinode service become workloads."""
 
     PER_REPLICA = "per-replica"
     """One LWS a replica, each with one group."""
@@ -124,7 +124,7 @@ class Multinode(Strict):
 
 
 class Promises(Strict):
-    """Per kind of change: reconcile, refuse or either."""
+    """What the operator promises for each kind of change."""
 
     add_multinode: Promise = Promise.EITHER
     remove_multinode: Promise = Promise.EITHER
@@ -148,8 +148,7 @@ class LabelNames(Strict):
     namespace: str = "nvidia.com/dynamo-namespace"
     component_type: str = "nvidia.com/dynamo-component-type"
     reserved: list[ReservedPrefix] = ["nvidia.com/", "leaderworkerset.sigs.k8s.io/"]
-    """Prefixes that belong to the operator; a user's label under them is not expected on
-    children."""
+    """Prefixes that belong to the operator: a label of the user under them need not reach children."""
 
 
 def _own_user(name: str) -> str:
@@ -173,7 +172,7 @@ class Profile(Strict):
     without: list[Without] = []
     """Features that are not in `features`, with the reason why the operator cannot have them."""
     install: ProcessInstall | None = None
-    """As a process beside a control plane of the suite's own (`--cluster=embedded`)."""
+    """As a process beside the embedded control plane (`--cluster=embedded`)."""
     in_cluster: ClusterInstall | None = None
     """As it ships, in pods (`--cluster=kind`, `--cluster=kubeconfig`)."""
     faults: list[str] = []
@@ -199,7 +198,7 @@ class Profile(Strict):
     graph_annotations: dict[str, str] = {}
     """Put on each graph of the suite, such as nvidia.com/enable-grove: "false"."""
     availability_on_toggle: bool = False
-    """True: toggles and count changes, too, must never leave the service without a ready pod."""
+    """True: a change of multinode must not leave the service without a ready pod either."""
     known_failures: list[KnownFailure] = []
 
     @model_validator(mode="after")
@@ -265,12 +264,12 @@ class Profile(Strict):
         )
 
     def excuse(self, feature: Feature) -> str:
-        """Why the cases that need an undeclared feature do not count against the operator; empty if
-        they do, and a run without them is partial.
+        """Why a run without the cases that need an undeclared feature may conform; empty if it is
+        partial.
 
-        The rule: what the suite itself finds not to be there (an API version, components) is excused,
-        and a bare component with a reason. The core is not: topology changes (`multinode`), and a
-        restart, which any process and any pod can be put through.
+        An API version and components are excused: the suite itself finds that they are not served. A
+        bare component is excused with a reason. Changes of topology (`multinode`) and restarts are
+        never excused: they are what the suite is for, and any process and pod can be restarted.
         """
         if feature.probed:
             return "the API does not have it"

@@ -1,4 +1,4 @@
-"""Which share of the cases a run takes: `--shard=i/n`."""
+"""The share of the cases that a run takes: `--shard=i/n`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Self
 
 from conformance.model.errors import UsageError
 
-MOST = 1000
-"""More shards than that is a slip of the finger: there are not that many cases."""
+_MOST = 1000
+"""There are fewer cases than that, so a larger number is a typing error."""
 
-# A hash alone spreads the shipped cases badly by chance (one of 5 shards had 1.6 times its share).
-# This number was the best of 12,000 for the first 83 of them; it stays, since another would move every
-# case. A test says how uneven it may become.
+# Without salt the hash spreads the shipped cases badly (one of 5 shards had 1.6 times its share). This
+# one was the best of 12,000 for the first 83 cases; it stays, since another would move every case. A
+# test bounds how uneven the shares may become.
 _SALT = "3074"
 
 
@@ -30,9 +30,9 @@ class Shard:
         """The shard that `2/4` names. Raises UsageError."""
         match = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text, re.ASCII)
         index, count = (int(match[1]), int(match[2])) if match else (0, 0)
-        if not 1 <= index <= count <= MOST:
+        if not 1 <= index <= count <= _MOST:
             raise UsageError(
-                f"--shard={text} is no share; expected i/n with 1 <= i <= n <= {MOST}, such as 2/4"
+                f"--shard={text} is no share; expected i/n with 1 <= i <= n <= {_MOST}, such as 2/4"
             )
         return cls(index, count)
 
@@ -45,7 +45,7 @@ class Shard:
 
 
 def owner(case: str, count: int) -> int:
-    """Index of the one share, of `count`, that a case is in. It depends on nothing but the case's id,
-    so a case that is added, removed or skipped moves no other."""
+    """Index of the share that a case is in. It depends on the id of the case alone, so a case that is
+    added, removed or skipped moves no other."""
     digest = hashlib.sha256(f"{_SALT}:{case}".encode()).digest()
     return int.from_bytes(digest[:8], "big") % count + 1
