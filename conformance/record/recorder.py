@@ -21,9 +21,10 @@ from conformance.kube import Api, Resource, WatchTimeouts, served_by
 from conformance.model.errors import InfraError
 from conformance.model.kinds import UNRECORDED
 from conformance.record.audit import AuditLog
+from conformance.record.clock import RevisionClock
 from conformance.record.layout import HEARTBEAT_SECONDS, Heartbeat, Ready
 from conformance.record.sink import Sink
-from conformance.record.watcher import Clock, Watcher
+from conformance.record.watcher import Watcher
 
 READY_SECONDS = 60.0
 """Until every kind was listed once; it takes about a second."""
@@ -53,7 +54,7 @@ class Recorder:
         self._alive = alive
         self._audit = AuditLog(audit_log) if audit_log is not None else None
         self._sink = Sink(directory, keep_managed_fields=audit_log is None)
-        self._clock = Clock()
+        self._clock = RevisionClock()
         self._watchers: dict[tuple[str, str], Watcher] = {}
         self._lock = threading.Lock()
         self._halt = threading.Event()

@@ -34,7 +34,7 @@ class Sink:
         return mask_text(to_json(mask_object(obj)).decode())
 
     def event(
-        self, *, type_: EventType, revision: int, at: float, namespace: str, encoded: str
+        self, type_: EventType, encoded: str, *, revision: int, at: float, namespace: str
     ) -> None:
         """One event of an object from `encode`. The line is put together by hand: the object is
         text already, and turning it into text twice would double the cost."""

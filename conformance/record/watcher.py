@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
-from collections.abc import Callable
 from typing import Any
 
 from conformance.history.records import EventType, Gap, Unseen
@@ -19,6 +17,8 @@ from conformance.kube import (
     WatchTimeouts,
 )
 from conformance.model.errors import InfraError
+from conformance.record.clock import RevisionClock
+from conformance.record.kind_record import KindRecord, OnEvent
 from conformance.record.layout import Recording
 from conformance.record.sink import Sink
 
@@ -28,43 +28,11 @@ _TOLERATED_SECONDS = 1.0
 """A broken watch that is open again this soon lost nothing and hardly delayed anything."""
 _HELD_BACK_SECONDS = 2.0
 """An event this soon after a silent watch was replaced is taken for one that it had held back."""
-_SETTLED_SECONDS = 30.0
 
 # Kinds that get no bookmarks: the API server keeps no watch cache for them. Their watch is ended by
 # the server before it looks silent, and goes on from a revision that others have long passed.
 NO_BOOKMARKS = {"events"}
 _NO_BOOKMARK_TIMEOUTS = WatchTimeouts(server=45.0)
-
-OnEvent = Callable[[EventType, dict[str, Any]], None]
-
-
-class Clock:
-    """The highest revision that any kind has shown. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._past: deque[tuple[float, int]] = deque()
-        self.revision = 0
-
-    def saw(self, revision: int) -> None:
-        """Some kind's event, bookmark or list had this revision."""
-        with self._lock:
-            self.revision = max(self.revision, revision)
-
-    def tick(self) -> None:
-        """Remember where the clock stands now."""
-        now = time.monotonic()
-        with self._lock:
-            self._past.append((now, self.revision))
-            while len(self._past) > 1 and self._past[1][0] <= now - _SETTLED_SECONDS:
-                self._past.popleft()
-
-    def settled(self) -> int:
-        """A revision known for at least 30 s; a watch that is alive has delivered everything up to
-        it (kinds were seen at most 0.21 s apart). 0 if the clock is younger."""
-        with self._lock:
-            at, revision = self._past[0] if self._past else (time.monotonic(), 0)
-        return revision if at <= time.monotonic() - _SETTLED_SECONDS else 0
 
 
 class Watcher(threading.Thread):
@@ -81,7 +49,7 @@ class Watcher(threading.Thread):
         api: Api,
         resource: Resource,
         sink: Sink,
-        clock: Clock,
+        clock: RevisionClock,
         timeouts: WatchTimeouts | None = None,
         late_reason: str = "",
         on_event: OnEvent | None = None,
@@ -100,7 +68,7 @@ class Watcher(threading.Thread):
         self._timeouts = timeouts or (
             _NO_BOOKMARK_TIMEOUTS if resource.plural in NO_BOOKMARKS else WatchTimeouts()
         )
-        self._on_event = on_event
+        self._record = KindRecord(sink, on_event)
         self._gap_reason = late_reason
         self._late = bool(late_reason)
         self._must_list = True
@@ -111,8 +79,6 @@ class Watcher(threading.Thread):
         self._revision = clock.revision
         self._bookmarked = False
         self._was_open = False
-        # uid → (revision, namespace, last state as written): a re-list must tell what has vanished.
-        self._known: dict[str, tuple[int, str, str]] = {}
         self._halt = threading.Event()
         self._retired = threading.Event()
 
@@ -139,13 +105,13 @@ class Watcher(threading.Thread):
                 self._gap_reason, self._must_list = str(error), True
             except ForbiddenError as error:
                 if not self._was_open:
-                    self._unsee(str(error))
+                    self._mark_unseen(str(error))
                     return
                 # The right was taken away, and may come back: until then the watch is down.
                 self._pause(str(error))
             except NotServedError as error:
                 if self._retired.is_set():
-                    self._vanish_all()
+                    self._end_record()
                     return
                 self._pause(str(error))
             except InfraError as error:
@@ -169,7 +135,7 @@ class Watcher(threading.Thread):
             if self._halt.is_set():
                 return
         if not self._bookmarked:
-            self._revision = max(self._revision, self._clock.settled())
+            self._revision = max(self._revision, self._clock.delivered())
 
     def _opened(self) -> None:
         """The watch goes on from where it broke: no event is lost, but their times are late."""
@@ -188,18 +154,15 @@ class Watcher(threading.Thread):
         self._halt.wait(_BACKOFF[min(self._failures, len(_BACKOFF) - 1)])
         self._failures += 1
 
-    def _unsee(self, reason: str) -> None:
+    def _mark_unseen(self, reason: str) -> None:
         resource = self.resource
         self.unseen = reason
         self._sink.sign(
             Unseen(
-                at=time.time(),
-                kind=resource.kind,
-                group=resource.group,
-                resource=str(resource),
+                at=time.time(), kind=resource.kind, group=resource.group, resource=str(resource),
                 reason=reason,
             )
-        )
+        )  # fmt: skip
         self._halt.set()
         self.listed.set()
 
@@ -225,9 +188,8 @@ class Watcher(threading.Thread):
         head = {"apiVersion": self.resource.api_version, "kind": self.resource.kind}
         for item in body.get("items") or ():
             present.add(str(item["metadata"]["uid"]))
-            self._record(EventType.LISTED, {**head, **item}, now)
-        for uid in self._known.keys() - present:
-            self._vanish(uid, revision, now)
+            self._record.record(EventType.LISTED, {**head, **item}, now)
+        self._record.keep_only(present, revision=revision, at=now)
         self.list_revision = self._revision = revision
         self._must_list, self._broken_at = False, 0.0
         self._clock.saw(revision)
@@ -242,7 +204,7 @@ class Watcher(threading.Thread):
             self._bookmarked = True
         else:
             self._after_silence(now, revision)
-            self._record(EventType(type_), obj, now)
+            self._record.record(EventType(type_), obj, now)
         self._revision = max(self._revision, revision)
         self._clock.saw(revision)
 
@@ -253,50 +215,19 @@ class Watcher(threading.Thread):
         if silence and now - self._opened_at < _HELD_BACK_SECONDS:
             self._gap(silence, now, revision)
 
-    def _record(self, type_: EventType, obj: dict[str, Any], now: float) -> None:
-        meta = obj["metadata"]
-        uid, revision = str(meta["uid"]), int(meta["resourceVersion"])
-        if uid in self._known and self._known[uid][0] >= revision:
-            return  # Seen already: the watch went on from a revision before it.
-        namespace = str(meta.get("namespace") or "")
-        encoded = self._sink.encode(obj)
-        if type_ is EventType.DELETED:
-            self._known.pop(uid, None)
-        else:
-            self._known[uid] = (revision, namespace, encoded)
-        self._sink.event(
-            type_=type_, revision=revision, at=now, namespace=namespace, encoded=encoded
-        )
-        if self._on_event is not None:
-            self._on_event(type_, obj)
-
-    def _vanish(self, uid: str, revision: int, now: float) -> None:
-        """Gone without an event: deleted at some revision up to this one, within a gap mark."""
-        _, namespace, encoded = self._known.pop(uid)
-        self._sink.event(
-            type_=EventType.DELETED,
-            revision=revision,
-            at=now,
-            namespace=namespace,
-            encoded=encoded,
-        )
-
-    def _vanish_all(self) -> None:
-        if not self._known:
+    def _end_record(self) -> None:
+        """The kind is no longer served; its last objects went unseen."""
+        if not self._record:
             return
         now, revision = time.time(), self._clock.revision
         self._gap(f"{self.resource} was removed together with its objects", now, revision)
-        for uid in list(self._known):
-            self._vanish(uid, revision, now)
+        self._record.keep_only(set(), revision=revision, at=now)
 
     def _gap(self, reason: str, now: float, revision: int) -> None:
         self._sink.sign(
             Gap(
-                at=now,
-                reason=reason,
-                kind=self.resource.kind,
-                from_revision=self._revision,
+                at=now, reason=reason, kind=self.resource.kind, from_revision=self._revision,
                 to_revision=revision,
             )
-        )
+        )  # fmt: skip
         self._gap_reason = ""

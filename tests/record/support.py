@@ -98,11 +98,11 @@ class Writer:
     ) -> None:
         meta = obj["metadata"]
         self.sink.event(
-            type_=type_,
+            type_,
+            self.sink.encode(json.loads(json.dumps(obj))),
             revision=int(meta["resourceVersion"]) if revision is None else revision,
             at=time.time() if at is None else at,
             namespace=meta.get("namespace", ""),
-            encoded=self.sink.encode(json.loads(json.dumps(obj))),
         )
 
     def beat(self, *, at: float | None = None, revision: int = 0, stopped: bool = False) -> None:

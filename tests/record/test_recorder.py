@@ -12,9 +12,9 @@ from conformance.history.records import Unseen
 from conformance.kube import Resource, WatchTimeouts
 from conformance.model.errors import InfraError
 from conformance.record import Tail, unseen_kinds, verify, watcher
+from conformance.record.clock import RevisionClock
 from conformance.record.layout import Ready
 from conformance.record.recorder import Recorder
-from conformance.record.watcher import Clock
 from tests.kube.fake_api import (
     CRD,
     EVENT,
@@ -145,7 +145,7 @@ def test_a_bookmark_advances_the_watch_and_an_orderly_end_leaves_no_gap(
 def test_a_kind_without_bookmarks_goes_on_from_where_the_others_are(
     fake: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Clock, "settled", lambda clock: clock.revision)
+    monkeypatch.setattr(RevisionClock, "delivered", lambda clock: clock.revision)
     with recording(fake, tmp_path) as out:
         fake.wait_watched(EVENT)
         fake.put(POD, "a", "ns")
@@ -379,20 +379,20 @@ def test_a_full_disk_ends_the_recorder(fake: FakeApi, tmp_path: Path) -> None:
 def test_kinds_without_bookmarks_go_on_from_a_revision_that_others_have_long_passed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    clock, now = Clock(), [1000.0]
+    clock, now = RevisionClock(), [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     clock.saw(5)
     clock.tick()
-    assert clock.settled() == 0
+    assert clock.delivered() == 0
     for revision in (6, 7):
         now[0] += 20
         clock.saw(revision)
         clock.tick()
-    assert clock.settled() == 5
+    assert clock.delivered() == 5
     now[0] += 20
-    assert clock.settled() == 5
+    assert clock.delivered() == 5
     clock.tick()
-    assert clock.settled() == 6
+    assert clock.delivered() == 6
     assert clock.revision == 7
 
 
