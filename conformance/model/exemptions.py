@@ -25,20 +25,19 @@ longer bound would excuse anything; this is five times that, for machines that n
 
 _NEVER_RETAINED = frozenset(
     {
-        *WORKLOADS, "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "Pod", "PodClique",
+        *WORKLOADS, "ReplicaSet", "DaemonSet", "Job", "CronJob", "Pod", "PodClique",
         "PodCliqueScalingGroup", "PodGang", POD_GROUP, GRAPH_KIND, COMPONENT_KIND,
     }
 )  # fmt: skip
 """Kinds that run pods, hold resources for them, or are the graph itself: the suite exists to find
 those that are left over."""
 
-_NEVER_MASKED = (
-    *(".".join(row.groups) for row in WORKLOADS.values()),
-    *(".".join(row.size) for row in WORKLOADS.values() if row.size),
-    "spec.template.spec.containers.main.image",
-    "spec.leaderWorkerTemplate.leaderTemplate.spec.containers.main.image",
-    "spec.leaderWorkerTemplate.workerTemplate.spec.containers.main.image",
-    "spec.containers.main.image",
+_IMAGE = ("spec", "containers", "main", "image")
+_NEVER_MASKED = tuple(
+    ".".join(path)
+    for row in WORKLOADS.values()
+    for path in (row.groups, row.size, *((*t.path, *_IMAGE) for t in row.templates), _IMAGE)
+    if path is not None
 )
 """How many pods there are, and what they run."""
 

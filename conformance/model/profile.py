@@ -29,7 +29,7 @@ from conformance.model.features import Feature, Without
 from conformance.model.field_types import Strict, Url
 from conformance.model.graph import ApiVersion
 from conformance.model.installs import ClusterInstall, ProcessInstall
-from conformance.model.kinds import DEPLOYMENT, POD_GROUP
+from conformance.model.kinds import DEPLOYMENT, LWS, POD_GROUP, WORKLOADS
 
 __all__ = [
     "ClusterInstall",
@@ -97,17 +97,35 @@ class Identity(Strict):
     version: str = ""
 
 
+def _known_kind(kind: str, *, multinode: bool) -> str:
+    known = [row.kind for row in WORKLOADS.values() if row.multinode is multinode]
+    if kind not in known:
+        raise ValueError(
+            f"is no kind of workload that is known here; expected {' or '.join(known)}"
+        )
+    return kind
+
+
+def _single_node_kind(kind: str) -> str:
+    return _known_kind(kind, multinode=False)
+
+
+def _multinode_kind(kind: str) -> str:
+    return _known_kind(kind, multinode=True)
+
+
 class SingleNode(Strict):
     """What a single-node service becomes."""
 
-    kind: str = DEPLOYMENT
+    kind: Annotated[str, AfterValidator(_single_node_kind)] = DEPLOYMENT
     """Kind of the workload whose replicas are the pods of the service."""
 
 
 class Multinode(Strict):
     """What a multinode service becomes."""
 
-    kind: str = "LeaderWorkerSet"
+    kind: Annotated[str, AfterValidator(_multinode_kind)] = LWS
+    """Kind of the workload whose groups of pods are the replicas of the service."""
     layout: LwsLayout = LwsLayout.SINGLE
     gang: Gang = Gang.NONE
     gang_kind: str = POD_GROUP

@@ -62,6 +62,14 @@ SENTENCES = {
     GOOD + "features: [v1beta1]\n": (
         "p.yaml: features name API versions that `versions` does not list: v1beta1"
     ),
+    GOOD + "single_node: {kind: LeaderWorkerSet}\n": (
+        "p.yaml: `single_node.kind`: no workload for a single node; expected Deployment or "
+        "StatefulSet, found 'LeaderWorkerSet'"
+    ),
+    GOOD + "multinode: {kind: Deployment}\n": (
+        "p.yaml: `multinode.kind`: no workload for many nodes; expected LeaderWorkerSet or "
+        "PodCliqueSet or DisaggregatedSet, found 'Deployment'"
+    ),
     GOOD + "services: [{use: component, nam: a}]\n": (
         "p.yaml: `services.0` has no field `nam`; did you mean `name`?"
     ),
