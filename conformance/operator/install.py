@@ -33,15 +33,15 @@ def install(
     on_event: OnEvent | None = None,
     api: Api | None = None,
 ) -> InstalledOperator:
-    """Install the operator and start it; return it ready, guarded, probed and warm.
+    """Install and start the operator. Returns once it is ready, agrees with its profile and is warm.
 
-    `logs`: directory for the logs of its pods and the values of its chart. `warm_up` is called once it
-    is ready: it deploys a throw-away graph, waits until that settled and is removed, and raises if
-    that does not come about (readiness was seen up to 8 s before the first reconcile). `api` stands in
-    for the client made from the cluster's kubeconfig.
+    `logs`: directory for the logs of its pods and the values of its chart. `warm_up` is called once the
+    operator is ready: it deploys a throw-away graph and waits until that has settled (readiness was
+    seen up to 8 s before the first reconcile). `api` stands in for the client made from the cluster's
+    kubeconfig.
 
-    On a cluster that is not thrown away, only objects that the suite labelled as its own are
-    overwritten, and closing removes what was made. An operator that others installed is left as it is.
+    In a cluster that is not thrown away, only objects that carry the suite's label are overwritten, and
+    closing removes what was made. An operator that others installed is left as it is.
 
     Raises UsageError for what the user can mend (files, faults, images, ports, programs, a profile that
     does not fit the live API), StartError with the reason if the operator does not become ready,

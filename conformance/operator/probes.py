@@ -26,7 +26,7 @@ from conformance.model.graph import (
 from conformance.model.kinds import LWS, WORKLOADS
 from conformance.model.manifest import manifest
 from conformance.model.profile import Feature, Gang, Profile
-from conformance.operator import webhooks
+from conformance.operator import resources, webhooks
 from conformance.operator.resources import CRDS, VALIDATING_WEBHOOKS
 
 PROBE_IMAGE = "example.com/dgd-conformance/probe:1.0.0"
@@ -156,10 +156,10 @@ def _multinode(api: Api, profile: Profile) -> Probe:
     kinds = {wanted.kind} if declared else {wanted.kind, LWS}
     served = [
         kind for kind in sorted(kinds)
-        if kind in WORKLOADS and _is_served(api, kind, WORKLOADS[kind].group)
+        if kind in WORKLOADS and resources.served(api, kind, WORKLOADS[kind].group)
     ]  # fmt: skip
     missing = [] if served else [wanted.kind]
-    if declared and wanted.gang is not Gang.NONE and not _is_served(api, wanted.gang_kind, None):
+    if declared and wanted.gang is not Gang.NONE and not resources.served(api, wanted.gang_kind):
         missing.append(wanted.gang_kind)
     if lacking and (declared or not having):
         detail = f"the graph's CRD has no field `multinode` in {', '.join(lacking)}"
@@ -219,11 +219,3 @@ def _has_multinode(crd: Mapping[str, Any], version: ApiVersion) -> bool:
                 service = (fields.get("components") or {}).get("items") or {}
             return "multinode" in (service.get("properties") or {})
     return False
-
-
-def _is_served(api: Api, kind: str, group: str | None) -> bool:
-    try:
-        api.resource_for(kind, group)
-    except InfraError:
-        return False
-    return True

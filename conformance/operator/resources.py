@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from conformance.kube import Resource
+from conformance.kube import Api, Resource
+from conformance.model.errors import InfraError
 from conformance.operator.webhooks import CRD_KIND
 
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", CRD_KIND, False)
@@ -15,3 +16,13 @@ VALIDATING_WEBHOOKS = Resource(
     "admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations",
     "ValidatingWebhookConfiguration", False,
 )  # fmt: skip
+
+
+def served(
+    api: Api, kind: str, group: str | None = None, version: str | None = None
+) -> Resource | None:
+    """How the API server serves a kind; None if it does not, or not any more."""
+    try:
+        return api.resource_for(kind, group, version)
+    except InfraError:
+        return None

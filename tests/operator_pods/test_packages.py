@@ -136,7 +136,7 @@ def test_programs_last_words_are_told(tmp_path: Path) -> None:
 
 
 def test_program_that_hangs_is_ended(tmp_path: Path) -> None:
-    with pytest.raises(InfraError, match="trying was not done after 0 s"):
+    with pytest.raises(InfraError, match="trying did not finish within 0 s"):
         run(["sleep", "60"], doing="trying", within=0.2)
 
 

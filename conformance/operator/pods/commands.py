@@ -1,4 +1,4 @@
-"""Programs of the user's machine that an installation runs: docker, kubectl, helm, pip."""
+"""Runs the programs of the user's machine that an installation needs: docker, kubectl, helm, pip."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run(
             check=False,
         )
     except subprocess.TimeoutExpired as expired:
-        raise InfraError(f"{doing} was not done after {within:.0f} s") from expired
+        raise InfraError(f"{doing} did not finish within {within:.0f} s") from expired
     except OSError as failed:
         raise error(f"{doing} failed: {failed}") from failed
     if ended.returncode != 0:

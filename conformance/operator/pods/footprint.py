@@ -16,7 +16,7 @@ from conformance.kube import Api, Resource
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP
 from conformance.model.labels import OWNED
-from conformance.operator.resources import CRDS, NAMESPACES
+from conformance.operator.resources import CRDS, NAMESPACES, served
 
 _POLL = 0.3
 _RELEASE_SECONDS = 10.0
@@ -81,7 +81,7 @@ class Footprint:
         """Delete all graphs and components, if their kinds came with this installation, while the
         operator can still release them. Those it does not release within `within` seconds are
         released for it: their kind goes, too. Raises InfraError if some stay."""
-        kinds = [self._served(kind) for kind in (GRAPH_KIND, COMPONENT_KIND)]
+        kinds = [served(self._api, kind, GROUP) for kind in (GRAPH_KIND, COMPONENT_KIND)]
         ours = [kind for kind in kinds if kind and str(kind) not in self._crds_before]
         began, released = time.monotonic(), False
         while left := [(kind, item) for kind in ours for item in self._api.metadata_list(kind)[0]]:
@@ -111,8 +111,9 @@ class Footprint:
             and name not in self._crds_before
         ]
         for ref in going:
-            with contextlib.suppress(InfraError):
-                self._api.delete(self._resource(ref), ref.name, ref.namespace or None)
+            if resource := _resource(self._api, ref):
+                with contextlib.suppress(InfraError):
+                    self._api.delete(resource, ref.name, ref.namespace or None)
         deadline = time.monotonic() + within
         while left := [ref for ref in going if self._read(ref) is not None]:
             if time.monotonic() > deadline:
@@ -126,21 +127,13 @@ class Footprint:
         return (live["metadata"].get("labels") or {}).get(OWNED) == "true"
 
     def _read(self, ref: Ref) -> dict[str, Any] | None:
-        try:
-            resource = self._resource(ref)
-        except InfraError:
-            return None  # its kind is not served (any more)
-        return self._api.read(resource, ref.name, ref.namespace or None)
+        resource = _resource(self._api, ref)
+        return self._api.read(resource, ref.name, ref.namespace or None) if resource else None
 
-    def _resource(self, ref: Ref) -> Resource:
-        group, _, version = ref.api_version.rpartition("/")
-        return self._api.resource_for(ref.kind, group, version)
 
-    def _served(self, kind: str) -> Resource | None:
-        try:
-            return self._api.resource_for(kind, GROUP)
-        except InfraError:
-            return None
+def _resource(api: Api, ref: Ref) -> Resource | None:
+    group, _, version = ref.api_version.rpartition("/")
+    return served(api, ref.kind, group, version)
 
 
 def settled_namespace(api: Api, name: str, *, within: float) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Changes of objects that are in the cluster already."""
+"""Changes objects that are in the cluster already, as an apply would have changed them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator's image: built from its Dockerfile if it has one, and loaded where that can be done."""
+"""Builds the operator's image from its Dockerfile if it has one, and loads it where it can."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ _GET_DOCKER = "install Docker, or give a built image (--operator-image=REFERENCE
 
 
 def provide(*, image: str, dockerfile: Path | None, load: Callable[[str], None]) -> str:
-    """Make sure that the cluster gets the image; it is returned if the nodes have it now, else they
-    pull it and the answer is empty.
+    """Give the cluster the image. Returns it if the nodes have it now, else nothing: they pull it.
 
     With a Dockerfile it is built first and must be loaded; else it is loaded if the local container
     engine has it. Raises UsageError.
