@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from conformance.plugin.marks import MARK
-from conformance.plugin.options import add_options
+from conformance.plugin.options import add_options, option
 
 _NO_OPERATOR = (
     "conformance cases need an operator under test, and none was named: give --operator=NAME or the "
@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Load the rest of the plugin if an operator is to be put under test."""
     config.addinivalue_line("markers", f"{MARK}(mark): what a conformance case declares")
-    if config.getoption("dgd_operators"):
+    if option(config, "operator"):
         run = importlib.import_module("conformance.plugin.run")
         run.configure(config)
         config.pluginmanager.register(run, "dgd-conformance-run")
@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Without an operator a case cannot run; say so once instead of missing a fixture in each."""
     cases = (item for item in items if item.get_closest_marker(MARK))
-    if config.getoption("dgd_operators") or not any(cases):
+    if option(config, "operator") or not any(cases):
         return
     output: dict[str, Any] | None = getattr(config, "workeroutput", None)
     if output is None:

@@ -1,11 +1,11 @@
-"""Which cluster is open when: the controller opens shared clusters, operator by operator, and says
-so to the workers through small files; the worker with disruptive cases opens its own cluster."""
+"""Which cluster is open when: the controller opens shared environments, operator by operator, and tells
+the workers through small files."""
 
 from __future__ import annotations
 
+import enum
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from conformance.driver.environment import CaseEnvironment
@@ -13,31 +13,32 @@ from conformance.model.errors import InfraError
 from conformance.plugin.environments import TestEnvironment
 from conformance.plugin.run_options import RunOptions
 
-# A cold machine under load; a cluster that needs longer than this will not come.
-_OPEN_SECONDS = 600.0
-# The longest case lasts some minutes, and a worker runs at most one of them after another.
-_QUIET_SECONDS = 1800.0
+
+class Signal(enum.StrEnum):
+    """What workers are told about the shared environment of an operator."""
+
+    OPEN = "open"
+    """Its file holds the CaseEnvironment."""
+    FAILED = "failed"
+    """It could not be opened; the file says why."""
+    QUIET = "quiet"
+    """Only disruptive cases still need it."""
+    CLOSED = "closed"
 
 
-def _state(options: RunOptions, operator: str, suffix: str) -> Path:
-    return options.results / "live" / f"{operator}.{suffix}"
-
-
-def _publish(path: Path, text: str) -> None:
-    temporary = path.with_suffix(path.suffix + ".new")
-    temporary.write_text(text)
-    temporary.rename(path)
+def signal(options: RunOptions, operator: str, what: Signal) -> Path:
+    """The file that is there once this is so."""
+    return options.live / f"{operator}.{what}"
 
 
 class Director:
-    """The controller's side. `cases` (nodeid → operator, disruptive) come from `expect_cases`; as they
-    finish, clusters are closed and the next one is opened.
+    """Opens the environment that the next cases need, and closes it after the last of them.
 
     Where all cases share one cluster (`ClusterRequest.one_cluster`), the disruptive ones get it once it
     is quiet: no other case runs on it any more."""
 
     def __init__(self, options: RunOptions, say: Callable[[str], None] = lambda _: None) -> None:
-        """`say` tells a line to the person who runs the suite."""
+        """`say` shows a line to the person who runs the suite."""
         self._options = options
         self._say = say
         self._queue = [loaded.name for loaded in options.operators]
@@ -50,7 +51,7 @@ class Director:
         self._thread: threading.Thread | None = None
         self.error: BaseException | None = None
         self.failed = False
-        """Set once a case has failed: clusters then keep what explains it, before they are closed."""
+        """Set once a case has failed: what explains it is then kept before a cluster is closed."""
         self.opened: dict[str, CaseEnvironment] = {}
         """Operator → its shared environment, as cases see it."""
         self.ended: set[str] = set()
@@ -67,8 +68,9 @@ class Director:
             raise self.error
         self._advance()
 
-    def expect_cases(self, cases: dict[str, tuple[str, bool]]) -> None:
-        """Which cases will run, once collected. May be called again with the same."""
+    def expect_cases(self, cases: Mapping[str, tuple[str, bool]]) -> None:
+        """Which cases will run, once collected: node id → operator, disruptive. May be called again
+        with the same."""
         if self._known:
             return
         self._known = True
@@ -88,8 +90,8 @@ class Director:
         self._advance()
 
     def look(self) -> None:
-        """After a case that failed: if the shared cluster itself has died, the run is over, since every
-        further case would only wait for it in vain. `error` says so then."""
+        """After a failed case: a run whose shared cluster has died is over, since every further case
+        would wait for it in vain. `error` says so then."""
         if self._open is None or self.error is not None:
             return
         try:
@@ -117,11 +119,11 @@ class Director:
                 if self._begun != current:
                     self._begin(current)
                 if waiting and not self._left.get(current):
-                    _publish(_state(self._options, current, "quiet"), "")
+                    self._tell(current, Signal.QUIET)
                 return
             self._join()
             self._close(judge=True)
-            _publish(_state(self._options, current, "closed"), "")
+            self._tell(current, Signal.CLOSED)
             if self._left_disruptive.get(current):
                 return
             self._queue.pop(0)
@@ -138,13 +140,19 @@ class Director:
                 cluster.open()
                 self._open = cluster
                 self.opened[name] = cluster.for_cases()
-                _publish(_state(self._options, name, "open"), self.opened[name].model_dump_json())
+                self._tell(name, Signal.OPEN, self.opened[name].model_dump_json())
             except BaseException as error:  # handed to the main thread, which ends the run
                 self.error = error
-                _publish(_state(self._options, name, "failed"), str(error))
+                self._tell(name, Signal.FAILED, str(error))
 
         self._thread = threading.Thread(target=run, name="cluster")
         self._thread.start()
+
+    def _tell(self, operator: str, what: Signal, text: str = "") -> None:
+        path = signal(self._options, operator, what)
+        part = path.with_suffix(f"{path.suffix}.new")
+        part.write_text(text)
+        part.rename(path)
 
     def _join(self) -> None:
         if self._thread is not None:
@@ -163,37 +171,3 @@ class Director:
                 if self.failed:
                     cluster.keep_evidence()
                 cluster.close()
-
-
-def await_shared(options: RunOptions, operator: str, *, quiet: bool = False) -> CaseEnvironment:
-    """A worker's wait for the shared cluster of an operator; `quiet`: until no other case needs it.
-    Raises InfraError if it will not come."""
-    opened, failed = _state(options, operator, "open"), _state(options, operator, "failed")
-    _await(lambda: opened.exists() or failed.exists(), f"the control plane of {operator}")
-    if failed.exists():
-        raise InfraError(failed.read_text())
-    if quiet:
-        alone = _state(options, operator, "quiet")
-        _await(alone.exists, f"the other cases of {operator} to end", within=_QUIET_SECONDS)
-    return CaseEnvironment.model_validate_json(opened.read_text())
-
-
-def open_own(options: RunOptions, operator: str) -> TestEnvironment:
-    """A cluster of this process' own, for disruptive cases. Where the operator has fixed ports or paths
-    it first waits until the shared one is closed."""
-    loaded = options.operator(operator)
-    if loaded.profile.process.fixed_ports:
-        closed = _state(options, operator, "closed")
-        _await(closed.exists, f"the shared control plane of {operator} to be closed")
-    cluster = TestEnvironment(loaded=loaded, options=options, name=f"{operator}-own")
-    cluster.open()
-    return cluster
-
-
-def _await(condition: Callable[[], bool], what: str, *, within: float | None = None) -> None:
-    within = _OPEN_SECONDS if within is None else within
-    end = time.monotonic() + within
-    while not condition():
-        if time.monotonic() > end:
-            raise InfraError(f"waited {within:.0f} s for {what}, in vain")
-        time.sleep(0.05)

@@ -26,7 +26,7 @@ from conformance.model.manifest import manifest
 from conformance.operator.install import install
 from conformance.operator.installed import InstalledOperator
 from conformance.operator.profiles import LoadedProfile
-from conformance.plugin.leftovers import judge_run
+from conformance.plugin.end_of_run import judge_run
 from conformance.plugin.run_options import RunOptions
 from conformance.record.process import RecorderProcess
 from conformance.record.tail import Tail
@@ -50,7 +50,7 @@ class TestEnvironment:
         self._loaded = loaded
         self._options = options
         self.name = name
-        self.directory = options.results / "live" / name
+        self.directory = options.live / name
         self._cluster: Cluster | None = None
         self._recorder: RecorderProcess | None = None
         self._operator: InstalledOperator | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -15,33 +14,31 @@ from conformance.judge.case import Case
 from conformance.judge.verdict import judge
 from conformance.model.errors import InfraError, Violation
 from conformance.model.verdict import Verdict
-from conformance.plugin.trials import CONFORMED, operator_events
+from conformance.plugin.trials import CONFORMED
+from conformance.plugin.worker import Worker
 from conformance.record.endings import case_conforms
-from conformance.record.oplog import OperatorLog
 from conformance.report import junit
 from conformance.report.allure import KNOWN_MARK, allure_case
 from conformance.report.build import case_result, history_file
 from conformance.report.collect import history_path, write_case
-from conformance.report.model import CaseResult
 
 
-def run_case(
-    item: pytest.Item, trial: Trial, log: OperatorLog | None, call: Callable[[], object]
-) -> None:
-    """Run the case's function, then judge whatever was recorded.
+def run_case(item: pytest.Item, trial: Trial, worker: Worker, ended: BaseException | None) -> None:
+    """Judge what was recorded of a case, whose function `ended` with that exception.
 
     Raises Violation if the operator is wrong, InfraError if it could not be told. A function that
-    fails by itself is a bug of the suite and is raised as it is, unjudged.
+    fails by itself is a bug of the suite: its exception is raised as it is, and nothing is judged.
     """
     problem: InfraError | None = None
     try:
-        call()
+        if ended is not None:
+            raise ended
         trial.compare_with_fresh()
     except CaseOver:
         pass
     except InfraError as error:
         problem = error
-    history = trial.finish(operator_events(trial, log))
+    history = trial.finish(worker.operator_events(trial.environment, trial.namespace))
     judgement = judge(history)
     results = trial.environment.results
     path = history_path(results, trial.case, trial.environment.operator)
@@ -60,11 +57,8 @@ def run_case(
     if result.gates:
         if result.verdict is Verdict.VIOLATES and result.findings and not result.unexpected_passes:
             raise Violation(explanation.text)
-        raise problem or InfraError(_unknown(result, explanation.text))
+        text = result.sentence if result.unexpected_passes else explanation.text
+        raise problem or InfraError(text)
     if result.known:
         known = next(finding for finding in result.findings if finding.known)
         pytest.xfail(f"{KNOWN_MARK}: {known.known}: {known.message}")
-
-
-def _unknown(result: CaseResult, text: str) -> str:
-    return result.sentence if result.unexpected_passes else text

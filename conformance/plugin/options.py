@@ -2,70 +2,88 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "operator": {
+        "action": "append", "default": [], "metavar": "NAME|PATH",
+        "help": "operator under test: the name of a shipped profile, or the path of your own; "
+        "repeatable",
+    },
+    "operator-binary": {
+        "metavar": "PATH",
+        "help": "program of the operator, for profiles whose command starts one",
+    },
+    "operator-crds": {
+        "metavar": "DIR", "help": "directory (or file) with the operator's CRDs",
+    },
+    "operator-image": {
+        "metavar": "REFERENCE", "help": "image of the operator, for clusters that run it in pods",
+    },
+    "operator-chart": {
+        "metavar": "PATH|REFERENCE",
+        "help": "Helm chart of the operator: a directory, an archive or an oci:// reference",
+    },
+    "fault": {
+        "action": "append", "default": [], "metavar": "NAME",
+        "help": "switch on a fault of the reference operator (list them with `python -m conformance "
+        "faults`); repeatable",
+    },
+    "cluster": {
+        "default": "auto", "metavar": "KIND",
+        "help": "auto, embedded, kind or kubeconfig (default: the cheapest that the profile allows)",
+    },
+    "kubernetes-version": {
+        "metavar": "MINOR",
+        "help": "Kubernetes version of a kind cluster, such as 1.36; for other images use "
+        "--kind-image",
+    },
+    "kube-context": {
+        "metavar": "NAME",
+        "help": "context for --cluster=kubeconfig; the current context is never used by default",
+    },
+    "i-own-this-cluster": {
+        "action": "store_true",
+        "help": "with --cluster=kubeconfig: run on a cluster that does not look disposable",
+    },
+    "install-operator": {
+        "action": "store_true",
+        "help": "with --cluster=kubeconfig: install the operator, and remove it at the end",
+    },
+    "hold": {
+        "type": float, "metavar": "SECONDS",
+        "help": "hold window; any other than the default makes the report partial",
+    },
+    "timeout-factor": {
+        "type": float, "default": 1.0, "metavar": "FACTOR",
+        "help": "multiply all time limits, for a slow machine; makes the report partial",
+    },
+    "shard": {
+        "metavar": "I/N",
+        "help": "run the I-th of N shares of the cases; `python -m conformance report merge` joins "
+        "the results of all N",
+    },
+    "results": {
+        "default": "results", "metavar": "DIR",
+        "help": "directory for histories, report and logs (default: results)",
+    },
+}  # fmt: skip
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Declare the suite's options. `dest` has a prefix: pytest cannot resolve clashes of names."""
+    """Declare the suite's options."""
     group = parser.getgroup("dgd-conformance", "conformance of DynamoGraphDeployment operators")
-    group.addoption(
-        "--operator", action="append", default=[], dest="dgd_operators", metavar="NAME|PATH",
-        help="operator to put under test: a shipped profile or the path of one; repeatable",
-    )  # fmt: skip
-    group.addoption(
-        "--operator-binary", dest="dgd_binary", metavar="PATH",
-        help="the operator's program, for profiles that are run from one",
-    )  # fmt: skip
-    group.addoption(
-        "--operator-crds", dest="dgd_crds", metavar="DIR",
-        help="directory (or file) with the operator's CRDs",
-    )  # fmt: skip
-    group.addoption(
-        "--operator-image", dest="dgd_image", metavar="REFERENCE",
-        help="the operator's image, for clusters in which it runs as pods",
-    )  # fmt: skip
-    group.addoption(
-        "--operator-chart", dest="dgd_chart", metavar="PATH|REFERENCE",
-        help="the operator's Helm chart: a directory, an archive or an oci:// reference",
-    )  # fmt: skip
-    group.addoption(
-        "--fault", action="append", default=[], dest="dgd_faults", metavar="NAME",
-        help="switch on a fault of the reference operator (see `python -m conformance faults`)",
-    )  # fmt: skip
-    group.addoption(
-        "--cluster", default="auto", dest="dgd_cluster", metavar="KIND",
-        help="auto, embedded, kind or kubeconfig (default: the cheapest that the profile allows)",
-    )  # fmt: skip
-    group.addoption(
-        "--kubernetes-version", dest="dgd_kubernetes", metavar="MINOR",
-        help="Kubernetes of a kind cluster, such as 1.36; --kind-image names any other",
-    )  # fmt: skip
-    group.addoption(
-        "--kube-context", dest="dgd_context", metavar="NAME",
-        help="the context to use with --cluster=kubeconfig; the current one is never taken by itself",
-    )  # fmt: skip
-    group.addoption(
-        "--i-own-this-cluster", action="store_true", dest="dgd_own",
-        help="with --cluster=kubeconfig: run on a cluster that does not look disposable",
-    )  # fmt: skip
-    group.addoption(
-        "--install-operator", action="store_true", dest="dgd_install",
-        help="with --cluster=kubeconfig: install the operator too, and remove it at the end",
-    )  # fmt: skip
-    group.addoption(
-        "--hold", type=float, dest="dgd_hold", metavar="SECONDS",
-        help="hold window; another value than the default marks the report as not conformant",
-    )  # fmt: skip
-    group.addoption(
-        "--timeout-factor", type=float, default=1.0, dest="dgd_factor", metavar="FACTOR",
-        help="multiply the time limits, for a slow machine; marks the report, too",
-    )  # fmt: skip
-    group.addoption(
-        "--shard", dest="dgd_shard", metavar="I/N",
-        help="run only the I-th of N shares of the cases; `python -m conformance report merge` joins "
-        "the results of all N",
-    )  # fmt: skip
-    group.addoption(
-        "--results", default="results", dest="dgd_results", metavar="DIR",
-        help="where histories, the report and logs go (default: results)",
-    )  # fmt: skip
+    for name, settings in OPTIONS.items():
+        group.addoption(f"--{name}", dest=_dest(name), **settings)
+
+
+def option(config: pytest.Config, name: str) -> Any:
+    """The value of one of the suite's options."""
+    return config.getoption(_dest(name))
+
+
+def _dest(name: str) -> str:
+    # pytest cannot resolve clashes of these names, so they have a prefix.
+    return f"dgd_{name.replace('-', '_')}"

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from conformance.operator import profiles
 from conformance.operator.operator_options import OperatorOptions, check_options
 from conformance.operator.profiles import LoadedProfile
 from conformance.plugin.kind import kind_cluster_class, kind_options
+from conformance.plugin.options import OPTIONS, option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,68 +31,55 @@ class RunOptions:
     bounds: Bounds
     results: Path
 
+    @property
+    def live(self) -> Path:
+        """Where processes of a run tell each other what they do."""
+        return self.results / "live"
+
     def operator(self, name: str) -> LoadedProfile:
         """The profile of that name. Raises KeyError."""
         return next(loaded for loaded in self.operators if loaded.name == name)
 
 
-_OWN = ("kube-context", "i-own-this-cluster", "install-operator")
-_DEFAULTS = {
-    "cluster": ClusterKind.AUTO.value,
-    "timeout-factor": 1.0,
-}
-_GIVEN = {
-    "operator-binary": "dgd_binary",
-    "operator-crds": "dgd_crds",
-    "operator-image": "dgd_image",
-    "operator-chart": "dgd_chart",
-    "fault": "dgd_faults",
-    "cluster": "dgd_cluster",
-    "kube-context": "dgd_context",
-    "i-own-this-cluster": "dgd_own",
-    "install-operator": "dgd_install",
-    "kubernetes-version": "dgd_kubernetes",
-    "hold": "dgd_hold",
-    "timeout-factor": "dgd_factor",
-    "shard": "dgd_shard",
-}
+_KUBECONFIG_ONLY = ("kube-context", "i-own-this-cluster", "install-operator")
+_NOT_REPORTED = ("operator", "results")
 
 
 def given(config: pytest.Config) -> dict[str, str]:
-    """The options that were given and differ from the default, as they stand in a report: name →
-    value, several joined by a comma, empty for a switch."""
-    found = {}
-    for name, dest in _GIVEN.items():
-        value = config.getoption(dest)
-        if value is True:
-            found[name] = ""
-        elif value and value != _DEFAULTS.get(name):
-            found[name] = ",".join(value) if isinstance(value, list) else str(value)
-    return found
+    """The options that differ from their defaults, as the report lists them: name → value, several
+    joined by a comma, empty for a switch."""
+    values = {name: option(config, name) for name in OPTIONS if name not in _NOT_REPORTED}
+    changed = {n: v for n, v in values.items() if v and v != OPTIONS[n].get("default")}
+    return {name: _text(value) for name, value in changed.items()}
+
+
+def _text(value: Any) -> str:
+    if value is True:
+        return ""
+    return ",".join(value) if isinstance(value, list) else str(value)
 
 
 def read(config: pytest.Config) -> RunOptions:
     """The checked options. Raises UsageError."""
-    get = config.getoption
-    loaded = tuple(profiles.load(name) for name in get("dgd_operators"))
+    loaded = tuple(profiles.load(name) for name in option(config, "operator"))
     names = [profile.name for profile in loaded]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise UsageError(f"--operator names {twice[0]} twice; name each operator once")
-    given = OperatorOptions(
-        binary=_path(get("dgd_binary")),
-        crds=_path(get("dgd_crds")),
-        image=get("dgd_image") or "",
-        chart=get("dgd_chart") or "",
-        faults=tuple(get("dgd_faults")),
+    operator_options = OperatorOptions(
+        binary=_path(option(config, "operator-binary")),
+        crds=_path(option(config, "operator-crds")),
+        image=option(config, "operator-image") or "",
+        chart=option(config, "operator-chart") or "",
+        faults=tuple(option(config, "fault")),
     )
-    cluster = _request(config, _kind(get("dgd_cluster"), loaded))
+    cluster = _request(config, _kind(option(config, "cluster"), loaded))
     return RunOptions(
         operators=loaded,
-        operator_options=_checked(loaded, given, cluster),
+        operator_options=_checked(loaded, operator_options, cluster),
         cluster=cluster,
-        bounds=_bounds(hold=get("dgd_hold"), factor=get("dgd_factor")),
-        results=Path(get("dgd_results")).absolute(),
+        bounds=_bounds(hold=option(config, "hold"), factor=option(config, "timeout-factor")),
+        results=Path(option(config, "results")).absolute(),
     )
 
 
@@ -112,26 +101,27 @@ def _checked(
 
 
 def _request(config: pytest.Config, kind: ClusterKind) -> ClusterRequest:
-    """The options of that kind of cluster. pytest-kind owns some of them, and need not be there."""
-    get = config.getoption
+    """The options of that kind of cluster. pytest-kind declares some, and may be missing."""
     if kind is not ClusterKind.KUBECONFIG:
-        for option in _OWN:
-            if get(_GIVEN[option]):
-                raise UsageError(f"--{option} is for --cluster=kubeconfig, found --cluster={kind}")
+        for name in _KUBECONFIG_ONLY:
+            if option(config, name):
+                raise UsageError(f"--{name} is for --cluster=kubeconfig, found --cluster={kind}")
     if kind is ClusterKind.KIND:
         return ClusterRequest(
             kind=kind,
             kind_cluster=kind_cluster_class(config),
-            kind_options=kind_options(config, kubernetes=get("dgd_kubernetes") or ""),
+            kind_options=kind_options(
+                config, kubernetes=option(config, "kubernetes-version") or ""
+            ),
         )
     if kind is ClusterKind.KUBECONFIG:
         return ClusterRequest(
             kind=kind,
             kubeconfig_options=KubeconfigOptions(
-                kubeconfig=_path(get("kubeconfig", None)),
-                context=get("dgd_context"),
-                i_own=get("dgd_own"),
-                install_operator=get("dgd_install"),
+                kubeconfig=_path(config.getoption("kubeconfig", None)),
+                context=option(config, "kube-context"),
+                i_own=option(config, "i-own-this-cluster"),
+                install_operator=option(config, "install-operator"),
             ),
         )
     return ClusterRequest()

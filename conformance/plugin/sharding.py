@@ -8,6 +8,7 @@ import pytest
 
 from conformance.model.shard import Shard
 from conformance.plugin.marks import case_id, mark_of
+from conformance.plugin.options import option
 from conformance.report import files
 
 _ELSEWHERE = pytest.StashKey[bool]()
@@ -15,7 +16,7 @@ _ELSEWHERE = pytest.StashKey[bool]()
 
 def read(config: pytest.Config) -> Shard | None:
     """The share of this run; None if it takes all cases. Raises UsageError."""
-    text = config.getoption("dgd_shard")
+    text = option(config, "shard")
     return None if text is None else Shard.parse(text)
 
 
@@ -58,7 +59,7 @@ class _Sharding:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """A share without cases is a success if its report was written, which says that the others have
         them. Where nothing at all was chosen there is none."""
-        results = Path(session.config.getoption("dgd_results"))
+        results = Path(option(session.config, "results"))
         empty = session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
         if empty and any(results.glob(f"{files.STEM}*.json")):
             session.exitstatus = pytest.ExitCode.OK

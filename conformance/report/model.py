@@ -38,8 +38,8 @@ class NotRun(enum.StrEnum):
     """The operator's profile, or the live cluster, lacks a feature that the case needs."""
     DESELECTED = "deselected"
     """The person who ran the suite left it out."""
-    MOOT = "moot"
-    """There was nothing to judge: no case came to rest, say."""
+    NOTHING_TO_JUDGE = "nothing-to-judge"
+    """No case came to rest, say."""
 
 
 class ConcessionKind(enum.StrEnum):

@@ -33,7 +33,7 @@ from conformance.model.errors import InfraError, UsageError
 from conformance.model.profile import Profile
 from conformance.model.run_cases import FEATURE, RunCase
 from conformance.model.transition import add_multinode
-from conformance.plugin import director, run, trials
+from conformance.plugin import controller, director, trials, worker
 from conformance.plugin.marks import case_id
 from conformance.record import endings
 from conformance.report.build import case_result, history_file
@@ -113,8 +113,8 @@ class FakeTrial:
         self.case, self.namespace, self.started_at = case, "ns", time.time()
         endings.case_begins(environment.recording, self.namespace)
         self.built: HistoryBuilder | None = None
-        worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-        tell(environment.results, f"case {environment.operator} {case} {worker}")
+        process = os.environ.get("PYTEST_XDIST_WORKER", "main")
+        tell(environment.results, f"case {environment.operator} {case} {process}")
 
     def good(self) -> None:
         """Multinode is added, and the Deployment goes."""
@@ -160,9 +160,10 @@ class FakeTrial:
 def pytest_configure() -> None:
     changes: dict[Any, dict[str, Any]] = {
         director: {"TestEnvironment": FakeCluster},
-        run: {"ensure": lambda: None},
+        worker: {"TestEnvironment": FakeCluster},
+        controller: {"ensure": lambda: None},
         trials: {"_make": lambda item, *, environment, **_: FakeTrial(environment, case_id(item))},
-        trials.Worker: {"api": lambda self, kubeconfig: None},
+        worker.Worker: {"api": lambda self, environment: None},
     }
     for place, names in changes.items():
         for name, value in names.items():

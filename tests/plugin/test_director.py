@@ -12,9 +12,10 @@ from conformance.driver.environment import CaseEnvironment
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError
 from conformance.operator import profiles
-from conformance.plugin import director
-from conformance.plugin.director import Director, await_shared, open_own
+from conformance.plugin import director, worker
+from conformance.plugin.director import Director
 from conformance.plugin.run_options import RunOptions
+from conformance.plugin.worker import await_shared, open_own
 from tests.objects import a_profile
 from tests.plugin.support import profile
 
@@ -70,6 +71,7 @@ class Clusters:
 def clusters(monkeypatch: pytest.MonkeyPatch) -> Clusters:
     made = Clusters()
     monkeypatch.setattr(director, "TestEnvironment", made)
+    monkeypatch.setattr(worker, "TestEnvironment", made)
     return made
 
 
@@ -109,7 +111,7 @@ def test_where_all_share_one_cluster_disruptive_cases_get_it_once_it_is_quiet(
     run.finished("a")
     assert quiet.exists()
     assert clusters.said == ["open one-shared"]
-    assert await_shared(shared, "one", quiet=True).kubeconfig == Path("one-shared")
+    assert await_shared(shared, "one", disruptive=True).kubeconfig == Path("one-shared")
     run.finished("kill")
     assert clusters.said == ["open one-shared", "judge one-shared", "close one-shared"]
     run.close(judge=True)
@@ -122,7 +124,7 @@ def test_disruptive_cases_alone_get_the_shared_cluster_at_once(
     run.start()
     run.expect_cases({"kill": ("one", True)})
     run.wait_open()
-    assert await_shared(options, "one", quiet=True).kubeconfig == Path("one-shared")
+    assert await_shared(options, "one", disruptive=True).kubeconfig == Path("one-shared")
     run.close(judge=True)
 
 
@@ -276,7 +278,7 @@ def test_workers_learn_of_an_open_cluster_through_a_file(
 def test_with_fixed_ports_a_cluster_of_its_own_waits_for_the_end_of_the_shared_one(
     clusters: Clusters, options: RunOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(director, "_OPEN_SECONDS", 0.1)
+    monkeypatch.setattr(worker, "_OPEN_SECONDS", 0.1)
     with pytest.raises(InfraError, match="the shared control plane of two to be closed, in vain"):
         open_own(options, "two")
     run = Director(options)

@@ -15,7 +15,7 @@ from conformance.history.records import CheckpointEnd, Event, EventType, Record,
 from conformance.model.bounds import Bounds
 from conformance.model.labels import OWNED
 from conformance.model.run_cases import RunCase
-from conformance.plugin import leftovers
+from conformance.plugin import end_of_run
 from conformance.record.endings import read_endings
 from conformance.record.run_record import RunRecord
 from tests.objects import a_profile, made
@@ -64,22 +64,22 @@ def event(raw: dict[str, Any], type_: EventType = EventType.ADDED) -> Event:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leftovers, "_POLL_SECONDS", 0.02)
+    monkeypatch.setattr(end_of_run, "_POLL_SECONDS", 0.02)
 
 
-def judging(record: RunRecord) -> leftovers._Judging:
+def judging(record: RunRecord) -> end_of_run._Judging:
     session = SimpleNamespace(
         bounds=BOUNDS, profile=a_profile(), operator="o", versions={}, audited=True,
         users={OPERATOR: "operator"},
     )  # fmt: skip
-    return leftovers._Judging(
+    return end_of_run._Judging(
         cast("CaseEnvironment", session), RunCase.NOTHING_LEFT, Scope.RUN, time.time(), record
     )
 
 
 def waited(record: RunRecord, graphs: int = 1) -> tuple[bool, float]:
     begun = time.monotonic()
-    gone = leftovers._await_gone(judging(record), graphs)
+    gone = end_of_run._await_gone(judging(record), graphs)
     return gone, time.monotonic() - begun
 
 
@@ -126,9 +126,9 @@ def test_an_operator_that_still_has_to_find_out_is_given_until_the_deadline(
     tmp_path: Path,
 ) -> None:
     late = judging(Scripted(tmp_path, lambda _: [], lambda elapsed: 3 if elapsed > 0.05 else 0))
-    leftovers._await_rest(late)
+    end_of_run._await_rest(late)
     assert late.end is CheckpointEnd.HELD
     never = judging(Scripted(tmp_path, lambda _: [], lambda elapsed: int(elapsed * 100)))
-    leftovers._await_rest(never)
+    end_of_run._await_rest(never)
     assert never.end is CheckpointEnd.DEADLINE
     assert never.hold == BOUNDS.hold

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.plugin import summary
+from conformance.plugin import results
 from tests.plugin.support import CASES, profile, told, usage_error
 
 pytest_plugins = ["pytester"]
@@ -140,7 +140,7 @@ def test_a_results_directory_that_another_run_uses_is_refused(
         [
             sys.executable, "-c",
             "import sys; from pathlib import Path\n"
-            "from conformance.plugin.summary import prepare\n"
+            "from conformance.plugin.results import prepare\n"
             f"lock = prepare(Path({str(tmp_path)!r})); print('held', flush=True); sys.stdin.read()",
         ],
         stdin=-1, stdout=-1,
@@ -167,6 +167,6 @@ def test_a_new_run_removes_what_an_old_one_left_and_nothing_else(tmp_path: Path)
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     (tmp_path / "report.yaml").touch()
-    summary.prepare(tmp_path).release()
+    results.prepare(tmp_path).release()
     files = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()}
     assert files - {".lock"} == {"mine/kept.txt"}

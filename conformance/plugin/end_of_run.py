@@ -64,7 +64,7 @@ def _nothing_stands(session: CaseEnvironment) -> None:
     """No case conformed, so none left a graph that could be looked at again."""
     result = CaseResult(
         id=RunCase.REST, feature=FEATURE, title=RunCase.REST.meaning, operator=session.operator,
-        not_run=NotRun.MOOT, reason="no case came to an end at rest", required=False,
+        not_run=NotRun.NOTHING_TO_JUDGE, reason="no case came to an end at rest", required=False,
     )  # fmt: skip
     write_case(session.results, result)
 

@@ -1,0 +1,103 @@
+"""The results directory: emptied and locked when a run begins, given its reports at the end."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from conformance import __version__
+from conformance.driver.environment import CaseEnvironment
+from conformance.model.errors import UsageError
+from conformance.model.installs import Placement
+from conformance.model.run_cases import FEATURE, RunCase
+from conformance.plugin.run_options import RunOptions
+from conformance.report import allure, collect
+from conformance.report.build import RunFacts
+from conformance.report.concessions import environment
+from conformance.report.model import CaseResult, ConformanceReport
+
+
+def prepare(results: Path) -> FileLock:
+    """Empty what an earlier run left there, and nothing else. Workers of pytest-xdist share it, so
+    allure's own --clean-alluredir (which every worker obeys) must not be used.
+
+    The lock is held as long as the run lasts. Raises UsageError if another run holds it.
+    """
+    lock = FileLock(results / ".lock")
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise UsageError(
+            f"another run is writing into {results}; wait for its end, or give --results=DIR"
+        ) from None
+    except OSError as error:
+        raise UsageError(
+            f"--results={results} cannot be used ({error.strerror}); expected a directory that can "
+            "be written to"
+        ) from None
+    collect.begin(results)
+    for part in ("live", "logs", "allure-results"):
+        shutil.rmtree(results / part, ignore_errors=True)
+    (results / "live").mkdir()
+    return lock
+
+
+def of_run(operators: Iterable[str]) -> list[CaseResult]:
+    """Places for the judgements of whole runs, for the operators whose run came to its end."""
+    return [
+        CaseResult(id=case, feature=FEATURE, title=case.meaning, operator=operator)
+        for operator in sorted(operators)
+        for case in RunCase
+    ]
+
+
+def write_reports(
+    run: RunOptions,
+    cases: list[CaseResult],
+    options: dict[str, str],
+    *,
+    opened: Mapping[str, CaseEnvironment],
+    allure_results: Path | None,
+    broken_off: str,
+) -> list[ConformanceReport]:
+    """Merge the cases' results into the reports, and complete the Allure results. `broken_off` says
+    why the run ended early, if it did."""
+    for case in cases:
+        if case.not_run is not None:
+            collect.write_case(run.results, case)
+    versions = {"suite": __version__, "python": sys.version.split()[0]}
+    facts = {
+        loaded.name: RunFacts(
+            profile=loaded.profile,
+            bounds=run.bounds,
+            cluster=run.cluster.kind.value,
+            versions={
+                **versions,
+                **(opened[loaded.name].versions if loaded.name in opened else {}),
+            },
+            options={"operator": loaded.given, **options},
+            admin=run.cluster.placement is Placement.PROCESS
+            and loaded.profile.process.cluster_admin,
+            profile_sha256=loaded.sha256,
+        )
+        for loaded in run.operators
+    }
+    reports = collect.collect(run.results, facts, expected=cases, broken_off=broken_off)
+    if all(case.history or case.not_run for report in reports for case in report.cases):
+        # All that was live is in the histories by now; else a dead worker left it to be looked at.
+        shutil.rmtree(run.live, ignore_errors=True)
+    if allure_results is not None:
+        excused = {
+            (f"{one.operator.name}.{name}" if len(reports) > 1 else name): text
+            for one in reports
+            for name, text in environment(one).items()
+        }
+        allure.write_run_files(
+            allure_results, environment={"operator": ", ".join(facts), **versions, **excused}
+        )
+    return reports
