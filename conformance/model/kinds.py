@@ -80,7 +80,8 @@ class WorkloadKind:
     """Pods in each group; None where a group is one pod."""
     templates: tuple[PodTemplate, ...] = ()
     counts: tuple[str, ...] = ()
-    """The counts in its status that all equal its replicas once a rollout is complete."""
+    """Counts in its status: of its replicas, of those updated, of those ready. All equal the replicas
+    asked for once a rollout is complete; a kind without them says nothing of its rollout."""
     updating: str = ""
     """The condition that is True while it rolls."""
     strategy: Strategy | None = None
@@ -119,20 +120,25 @@ class WorkloadKind:
         """True while its status says that a rollout is in progress."""
         if not self.counts:
             return False
-        status, condition = workload.status, workload.condition(self.updating) or {}
-        behind = int(status.get("updatedReplicas") or 0) < int(status.get("replicas") or 0)
-        return behind or condition.get("status") == "True"
+        total, updated, _ = self._counted(workload)
+        return updated < total or self._says_updating(workload)
 
     def complete(self, workload: Obj) -> bool:
         """True if its status, of its newest generation, says that everything is updated and ready."""
         observed = workload.observed_generation
         if not self.counts or observed is None or observed < workload.generation:
             return False
-        # The API leaves a count of zero out.
-        counts = (int(workload.status.get(count) or 0) for count in self.counts)
         wanted = self.groups_of(workload)
+        reached = all(count == wanted for count in self._counted(workload))
+        return reached and not self._says_updating(workload)
+
+    def _counted(self, workload: Obj) -> list[int]:
+        # The API leaves a count of zero out.
+        return [int(workload.status.get(count) or 0) for count in self.counts]
+
+    def _says_updating(self, workload: Obj) -> bool:
         condition = workload.condition(self.updating) or {}
-        return all(count == wanted for count in counts) and condition.get("status") != "True"
+        return condition.get("status") == "True"
 
     def unavailable(self, workload: Obj, *, wanted: int) -> int:
         """How many of `wanted` replicas may be missing while it rolls. A kind whose strategy is not

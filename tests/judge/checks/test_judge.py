@@ -100,7 +100,7 @@ def test_other_errors_are_inconclusive(code: int) -> None:
     h.step(ADD, SINGLE, code=code, answer={"message": "failed calling webhook"})
     h.checkpoint(SINGLE)
     assert outcome(h) is Outcome.INCONCLUSIVE
-    assert verdict(h) is not Verdict.CONFORMS
+    assert verdict(h) is Verdict.UNKNOWN
 
 
 def test_accepted_change_with_the_old_generation_is_no_transition() -> None:
@@ -120,7 +120,7 @@ def test_no_op_that_moves_the_generation_fails(still: Transition) -> None:
     h.update(dgd(SINGLE, generation=2), status=True)
     h.checkpoint(SINGLE)
     assert outcome(h, still.name) is Outcome.FAILED
-    assert verdict(h) is not Verdict.CONFORMS
+    assert verdict(h) is Verdict.VIOLATES
 
 
 def test_step_after_a_refusal_that_asks_for_nothing_is_not_applicable() -> None:
@@ -187,7 +187,7 @@ def test_operator_steps_have_the_outcome_of_their_checkpoint() -> None:
 
 
 def test_deadline_without_a_mismatch_never_conforms() -> None:
-    assert verdict(reconciled(end=CheckpointEnd.DEADLINE)) is not Verdict.CONFORMS
+    assert verdict(reconciled(end=CheckpointEnd.DEADLINE)) is Verdict.UNKNOWN
 
 
 def test_deadline_that_no_checker_explains_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
