@@ -138,9 +138,9 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 
 def _cleanup(arguments: argparse.Namespace) -> int:
-    from conformance.cluster import leftovers
+    from conformance.cluster import cleanup_command
 
-    return leftovers.run(arguments)
+    return cleanup_command.run(arguments)
 
 
 def _doctor(arguments: argparse.Namespace) -> int:

@@ -8,9 +8,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from conformance.cluster._sources import cache_directory
-from conformance.cluster.pins import PINS, Program
-from conformance.cluster.programs import ensure
+from conformance.cluster.programs.pins import PINS, Program
+from conformance.cluster.programs.prepare import ensure
+from conformance.cluster.programs.sources import cache_directory
 
 
 def main(target: Path) -> None:

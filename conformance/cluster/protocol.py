@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from conformance.cluster.nodes import RealNodes
-from conformance.cluster.supervise import Process
+from conformance.cluster.processes.process import Process
 from conformance.model.kinds import Actor
 
 

@@ -11,7 +11,8 @@ from typing import Any
 from conformance.cluster.embedded import EmbeddedCluster
 from conformance.cluster.kind import KindCluster, KindOptions
 from conformance.cluster.kubeconfig import KubeconfigCluster, KubeconfigOptions
-from conformance.cluster.programs import Programs, ensure
+from conformance.cluster.programs.pins import PINS
+from conformance.cluster.programs.prepare import Programs, ensure
 from conformance.cluster.protocol import Cluster
 from conformance.model.installs import Placement
 from conformance.model.profile import Profile
@@ -48,6 +49,14 @@ class ClusterRequest:
     def one_cluster(self) -> bool:
         """True if all cases share one: another would cost too much, or there is none."""
         return self.kind is not ClusterKind.EMBEDDED
+
+    def __str__(self) -> str:
+        if self.kind_options is not None:
+            return f"kind ({self.kind_options.node_image})"
+        if self.kubeconfig_options is not None:
+            return f"kubeconfig (context {self.kubeconfig_options.context or 'not named'})"
+        versions = ", ".join(f"{program} {pin.version}" for program, pin in PINS.items())
+        return f"embedded ({versions})"
 
     @property
     def installed_already(self) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.cluster.pins import PINS, Program
+from conformance.cluster.programs.pins import PINS, Program
 from conformance.doctor import machine, programs, python
 from conformance.doctor.findings import Finding, Kind, KindReport, Readiness, State
 from conformance.doctor.probing import Probe, run_all

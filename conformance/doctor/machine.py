@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from conformance.cluster._sources import architecture, cache_root
+from conformance.cluster.programs.sources import architecture, cache_root
 from conformance.doctor.findings import Finding, State
 from conformance.model.errors import UsageError
 
@@ -101,7 +101,7 @@ def _free_memory() -> float | None:
 def private_files() -> list[Finding]:
     """A mount namespace of one process' own: for operators with files at fixed paths."""
     # Here, and not above: it needs packages that may be missing, which is then a finding.
-    from conformance.cluster import isolation
+    from conformance.cluster.processes import isolation
 
     why = isolation.refusal()
     if why is None:

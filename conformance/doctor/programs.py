@@ -7,9 +7,9 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from conformance.cluster import _sources
-from conformance.cluster._gobuild import go_version
-from conformance.cluster.pins import GO_VERSION, GO_WHEEL, PINS, Program
+from conformance.cluster.programs import sources
+from conformance.cluster.programs.go import go_version
+from conformance.cluster.programs.pins import GO_VERSION, GO_WHEEL, PINS, Program
 from conformance.doctor.findings import Finding
 from conformance.doctor.probing import said
 
@@ -28,11 +28,11 @@ _TOOLS: Mapping[str, tuple[tuple[str, ...], str]] = {
 def control_plane(environ: Mapping[str, str] | None = None) -> list[Finding]:
     """Where each program of the embedded control plane is, or would come from. Builds nothing."""
     environ = os.environ if environ is None else environ
-    cache = _sources.cache_root(environ)
+    cache = sources.cache_root(environ)
     passed: list[str] = []
-    found = _sources.look_around(given={}, environ=environ, cache=cache, note=passed.append)
+    found = sources.look_around(given={}, environ=environ, cache=cache, note=passed.append)
     listed = [_program(program, found.get(program), passed) for program in Program]
-    crds = _sources.cache_directory(cache, PINS[Program.LWS]) / "crds.json"
+    crds = sources.cache_directory(cache, PINS[Program.LWS]) / "crds.json"
     version = PINS[Program.LWS].version
     if crds.is_file():
         return [*listed, Finding.ok("lws-crds", version=version, place=str(crds))]
@@ -40,7 +40,7 @@ def control_plane(environ: Mapping[str, str] | None = None) -> list[Finding]:
     return [*listed, Finding.missing("lws-crds", version=version, place=place, install=_PREPARE)]
 
 
-def _program(program: Program, found: _sources.Found | None, passed: list[str]) -> Finding:
+def _program(program: Program, found: sources.Found | None, passed: list[str]) -> Finding:
     """`passed`: programs that were found and not taken, with the reason."""
     pin = PINS[program]
     note = "; ".join(text for text in passed if f"/{program.value} " in text)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import pytest
 from filelock import FileLock
 
-from conformance.cluster.programs import ensure
+from conformance.cluster.programs.prepare import ensure
 from conformance.cluster.provider import ClusterKind
 from conformance.model.errors import ConformanceError, UsageError
 from conformance.plugin import results, run_options, summary

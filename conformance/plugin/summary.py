@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cluster.pins import PINS
 from conformance.plugin.run_options import RunOptions
 from conformance.report import terminal
 from conformance.report.model import ConformanceReport
@@ -19,7 +18,7 @@ _LOG_SECONDS = 30.0
 def header(run: RunOptions) -> list[str]:
     """What is under test, above the first case."""
     names = ", ".join(loaded.name for loaded in run.operators)
-    lines = [f"operator under test: {names}", f"cluster: {_cluster(run)}"]
+    lines = [f"operator under test: {names}", f"cluster: {run.cluster}"]
     deviations = run.bounds.deviations()
     if deviations:
         changed = ", ".join(f"{name} {value:g}" for name, (value, _) in deviations.items())
@@ -27,16 +26,6 @@ def header(run: RunOptions) -> list[str]:
             f"bounds changed: {changed} (a report of such a run does not claim conformance)"
         )
     return lines
-
-
-def _cluster(run: RunOptions) -> str:
-    request = run.cluster
-    if request.kind_options is not None:
-        return f"kind ({request.kind_options.node_image})"
-    if request.kubeconfig_options is not None:
-        return f"kubeconfig (context {request.kubeconfig_options.context or 'not named'})"
-    versions = ", ".join(f"{program} {pin.version}" for program, pin in PINS.items())
-    return f"embedded ({versions})"
 
 
 def show(

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cluster._progress import Progress
-from conformance.cluster._sources import architecture
 from conformance.cluster.embedded import EmbeddedCluster
-from conformance.cluster.pins import PINS, Program
-from conformance.cluster.programs import Programs, ensure
+from conformance.cluster.programs.pins import PINS, Program
+from conformance.cluster.programs.prepare import Programs, ensure
+from conformance.cluster.programs.progress import Progress
+from conformance.cluster.programs.sources import architecture
 from conformance.kube import Api
 from tests.cluster.fakes import go_at, module_at, program_at, says
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from conformance.cluster._sources import architecture
-from conformance.cluster.pins import LWS_CRDS, PINS, Program
+from conformance.cluster.programs.pins import LWS_CRDS, PINS, Program
+from conformance.cluster.programs.sources import architecture
 
 CRD = """
 apiVersion: apiextensions.k8s.io/v1

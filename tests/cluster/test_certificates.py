@@ -20,7 +20,7 @@ from conformance.cluster.certificates import (
     write_private,
 )
 from conformance.cluster.identities import write_kubeconfig
-from conformance.cluster.ports import FIRST, LAST, free_ports, is_free
+from conformance.cluster.processes.ports import FIRST, LAST, free_ports, is_free
 from conformance.model.errors import InfraError
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cluster._download import Downloader, DownloadError
-from conformance.cluster.pins import PINS, Program
-from conformance.cluster.ports import free_ports
-from conformance.cluster.programs import Source, ensure
+from conformance.cluster.processes.ports import free_ports
+from conformance.cluster.programs.download import Downloader, DownloadError
+from conformance.cluster.programs.pins import PINS, Program
+from conformance.cluster.programs.prepare import ensure
+from conformance.cluster.programs.sources import Source
 from tests.cluster.conftest import Machine
 from tests.cluster.fakes import ReleaseServer, release_server
 

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cluster import directory, embedded
-from conformance.cluster.directory import PREFIX
 from conformance.cluster.embedded import EmbeddedCluster
-from conformance.cluster.pins import Program
-from conformance.cluster.ports import free_ports
-from conformance.cluster.programs import Found, Programs, Source
+from conformance.cluster.embedded import cluster as embedded
+from conformance.cluster.processes import directory
+from conformance.cluster.processes.directory import PREFIX
+from conformance.cluster.processes.ports import free_ports
+from conformance.cluster.programs.pins import Program
+from conformance.cluster.programs.prepare import Programs
+from conformance.cluster.programs.sources import Found, Source
 from conformance.kube import Api
 from conformance.model.errors import InfraError
 from tests.cluster.clusters import DEFAULT, create, eventually
@@ -103,9 +105,9 @@ def test_a_taken_port_is_tried_again_with_another(
 
 OWNER = """
 import pathlib, sys, time
-from conformance.cluster import directory
+from conformance.cluster.processes import directory
 from conformance.cluster.embedded import EmbeddedCluster
-from conformance.cluster.programs import ensure
+from conformance.cluster.programs.prepare import ensure
 directory.MEMORY, directory.MEMORY_NEEDED = pathlib.Path(sys.argv[1]).parent, 0
 cluster = EmbeddedCluster(programs=ensure(), nodes=1)
 started = pathlib.Path(sys.argv[1])

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cluster._progress import Progress
-from conformance.cluster.pins import Program
+from conformance.cluster.programs.pins import Program
+from conformance.cluster.programs.progress import Progress
 from tests.cluster.conftest import Machine
 from tests.processes import wait_gone
 

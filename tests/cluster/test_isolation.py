@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cluster import isolation
-from conformance.cluster.isolation import with_private_files
+from conformance.cluster.processes import isolation
+from conformance.cluster.processes.isolation import with_private_files
 from conformance.model.errors import UsageError
 
 NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"

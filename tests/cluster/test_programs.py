@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import conformance.cluster
-from conformance.cluster import _gobuild
-from conformance.cluster._sources import Match, architecture, compare
-from conformance.cluster.pins import PINS, Program
-from conformance.cluster.programs import Programs, Source, ensure
+from conformance.cluster.programs import go
+from conformance.cluster.programs.pins import PINS, Program
+from conformance.cluster.programs.prepare import Programs, ensure
+from conformance.cluster.programs.sources import Match, Source, architecture, compare
 from conformance.model.errors import InfraError, UsageError
 from tests.cluster.conftest import Machine
 from tests.cluster.fakes import says
@@ -90,7 +89,7 @@ def test_builds_run_in_our_modules_with_fixed_flags(machine: Machine) -> None:
     run(machine)
     package, directory, *flags = machine.builds[0].split()
     assert package == "sigs.k8s.io/kwok/cmd/kwok"
-    assert directory.endswith("conformance/cluster/gomodules/kwok")
+    assert directory.endswith("conformance/cluster/programs/gomodules/kwok")
     assert flags == ["-mod=readonly", "-buildvcs=false", "0"]
 
 
@@ -104,9 +103,9 @@ def test_a_given_path_that_is_no_program_is_a_usage_error(machine: Machine, tmp_
 def test_a_build_says_that_it_compiles_once_go_is_silent(tmp_path: Path) -> None:
     log = tmp_path / "build.log"
     log.write_text("go: downloading example.com/module v1.2.3\n")
-    assert _gobuild._doing(log) == "downloading example.com/module v1.2.3"
+    assert go._doing(log) == "downloading example.com/module v1.2.3"
     os.utime(log, (0, 0))
-    assert _gobuild._doing(log) == "compiling"
+    assert go._doing(log) == "compiling"
 
 
 def test_a_failed_build_shows_the_end_of_its_log_and_leaves_nothing(machine: Machine) -> None:
@@ -215,7 +214,7 @@ def test_each_program_is_recognised_by_what_it_says(program: Program) -> None:
 @pytest.mark.parametrize("program", list(Program))
 def test_the_go_modules_require_the_pinned_versions(program: Program) -> None:
     pin = PINS[program]
-    folder = Path(conformance.cluster.__file__).parent / "gomodules" / pin.module
+    folder = Path(go.__file__).parent / "gomodules" / pin.module
     text = (folder / "go.mod").read_text(encoding="utf-8")
     assert text.startswith(f"module dgd-conformance/{pin.module}\n")
     module = pin.package.split("/cmd")[0]

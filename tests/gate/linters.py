@@ -12,9 +12,9 @@ from pathlib import Path
 
 import filelock
 
-from conformance.cluster._gobuild import Toolchain
-from conformance.cluster._progress import Progress
-from conformance.cluster._sources import cache_root
+from conformance.cluster.programs.go import Toolchain
+from conformance.cluster.programs.progress import Progress
+from conformance.cluster.programs.sources import cache_root
 
 _MODULE = Path(__file__).parent / "actionlint"
 

@@ -13,7 +13,7 @@ import pytest
 
 from conformance import doctor
 from conformance.__main__ import main
-from conformance.cluster.pins import PINS
+from conformance.cluster.programs.pins import PINS
 from conformance.cluster.provider import ClusterKind
 from conformance.doctor import diagnosis, machine, probing, programs, python
 from conformance.doctor.findings import Finding, Kind, Readiness, State

@@ -117,13 +117,13 @@ def test_a_base_that_cannot_be_run_is_told_in_a_sentence(tmp_path: Path) -> None
 
 
 def test_programs_are_laid_out_as_the_suites_cache_has_them(tmp_path: Path) -> None:
-    from conformance.cluster import _sources
-    from conformance.cluster.pins import Program
+    from conformance.cluster.programs import sources
+    from conformance.cluster.programs.pins import Program
 
     done = build(tmp_path, "--with-programs", "mine:2")
     assert done.returncode == 0, done.stderr
     cache = tmp_path / "context" / "cache" / "dgd-conformance" / "programs"
-    found = _sources.look_around(
+    found = sources.look_around(
         given={}, environ={"PATH": ""}, cache=cache, note=lambda text: pytest.fail(text)
     )
     assert set(found) == set(Program)

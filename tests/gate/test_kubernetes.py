@@ -18,7 +18,7 @@ import yaml
 
 from conformance.cluster.embedded import EmbeddedCluster
 from conformance.cluster.kubeconfig import rights
-from conformance.cluster.programs import ensure
+from conformance.cluster.programs.prepare import ensure
 from conformance.kube import Api
 from conformance.model.run_cases import RunCase
 from conformance.operator.profiles import load

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cluster.kind.cluster import KindClusterClass
+from conformance.cluster.kind.pytest_kind import KindClusterClass
 from conformance.plugin.kind import kind_cluster_class
 from tests.kind.fakes import Machine, machine_at
 

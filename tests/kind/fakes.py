@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.cluster.kind.docker import Docker
-from conformance.cluster.kind.keeper import AUDIT
 from conformance.cluster.kind.options import KindOptions, Tools, find_tools
-from conformance.cluster.pins import PINS, Program
+from conformance.cluster.kind.reaper import AUDIT
+from conformance.cluster.programs.pins import PINS, Program
 from tests.cluster import fakes
 
 KUBECONFIG = json.dumps(

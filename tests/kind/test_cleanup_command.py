@@ -7,35 +7,37 @@ from pathlib import Path
 import pytest
 
 from conformance.__main__ import main
-from conformance.cluster import kind, leftovers
-from conformance.cluster.kind import Leftover
+from conformance.cluster import cleanup_command
+from conformance.cluster.kind import Docker, leftovers
+from conformance.cluster.kind.leftovers import LeftoverCluster
 
 
 class Machine:
-    def __init__(self, *left: Leftover) -> None:
+    def __init__(self, *left: LeftoverCluster) -> None:
         self.left = list(left)
         self.stuck: set[str] = set()
 
-    def leftovers(self, _docker: object) -> list[Leftover]:
+    def find(self, _docker: object) -> list[LeftoverCluster]:
         return list(self.left)
 
-    def sweep(self, _docker: object, *, kept: bool) -> list[Leftover]:
+    def sweep(self, _docker: object, *, kept: bool) -> list[LeftoverCluster]:
         gone = [r for r in self.left if (kept or not r.kept) and r.name not in self.stuck]
         self.left = [row for row in self.left if row not in gone]
         return gone
 
 
-def cluster(name: str, *, kept: bool = False) -> Leftover:
-    return Leftover(name=name, kept=kept, containers=(f"{name}-node",), directory=Path(name))
+def cluster(name: str, *, kept: bool = False) -> LeftoverCluster:
+    containers = (f"{name}-node",)
+    return LeftoverCluster(name=name, kept=kept, containers=containers, directory=Path(name))
 
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine(cluster("killed"), cluster("mine", kept=True))
-    monkeypatch.setattr(leftovers.shutil, "which", lambda *_a, **_k: "/bin/docker")
-    monkeypatch.setattr(kind.Docker, "check", lambda _self: None)
-    monkeypatch.setattr(kind, "leftovers", made.leftovers)
-    monkeypatch.setattr(kind, "sweep", made.sweep)
+    monkeypatch.setattr(cleanup_command.shutil, "which", lambda *_a, **_k: "/bin/docker")
+    monkeypatch.setattr(Docker, "check", lambda _self: None)
+    monkeypatch.setattr(leftovers, "find", made.find)
+    monkeypatch.setattr(leftovers, "sweep", made.sweep)
     return made
 
 

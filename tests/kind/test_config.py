@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 import yaml
 
-from conformance.cluster import components
-from conformance.cluster.components import Layout, Ports
+from conformance.cluster.embedded import configuration, flags
+from conformance.cluster.embedded.layout import Layout, Ports
 from conformance.cluster.kind.config import (
     AUDIT,
+    SCHEDULER_KUBECONFIG,
     SETTINGS,
     cluster_config,
     mirror_file,
-    scheduler_configuration,
 )
 from conformance.cluster.kind.options import KindOptions
 from conformance.cluster.nodes import NODE_SELECTOR, TOLERATION, on_real_node
@@ -73,7 +73,7 @@ def test_the_audit_log_is_written_to_a_directory_of_this_machine(version: str) -
 @pytest.mark.parametrize("version", VERSIONS)
 def test_controllers_are_as_fast_as_on_the_embedded_control_plane(version: str) -> None:
     layout = Layout(directory=Path("/x"), logs=Path("/x"))
-    embedded = components.controller_manager(layout)
+    embedded = flags.controller_manager(layout)
     manager = arguments(patch("ClusterConfiguration", version)["controllerManager"], version)
     same = [flag for flag in manager if f"--{flag}={manager[flag]}" in embedded]
     assert {"kube-api-qps", "concurrent-statefulset-syncs", "leader-elect"} <= set(same)
@@ -86,7 +86,7 @@ def test_controllers_are_as_fast_as_on_the_embedded_control_plane(version: str) 
 def test_requests_are_treated_as_on_the_embedded_control_plane(version: str) -> None:
     layout = Layout(directory=Path("/x"), logs=Path("/x"))
     ports = Ports(etcd=1, etcd_peer=2, apiserver=3, lws_webhook=4)
-    embedded = components.apiserver(layout, ports)
+    embedded = flags.apiserver(layout, ports)
     server = arguments(patch("ClusterConfiguration", version)["apiServer"], version)
     differing = {flag for flag in server if f"--{flag}={server[flag]}" not in embedded}
     assert differing == {"audit-log-path", "audit-policy-file"}
@@ -95,10 +95,10 @@ def test_requests_are_treated_as_on_the_embedded_control_plane(version: str) -> 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_second_scheduler_profile_takes_the_pods_of_volcano(version: str) -> None:
     part = patch("ClusterConfiguration", version)["scheduler"]
-    configuration = scheduler_configuration()
-    names = [profile["schedulerName"] for profile in configuration["profiles"]]
+    scheduler = configuration.scheduler(SCHEDULER_KUBECONFIG)
+    names = [profile["schedulerName"] for profile in scheduler["profiles"]]
     assert names == ["default-scheduler", "volcano"]
-    assert configuration["clientConnection"]["kubeconfig"] == "/etc/kubernetes/scheduler.conf"
+    assert scheduler["clientConnection"]["kubeconfig"] == "/etc/kubernetes/scheduler.conf"
     assert arguments(part, version)["config"] == f"{SETTINGS}/scheduler.yaml"
     assert part["extraVolumes"][0]["hostPath"] == SETTINGS
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from conformance.cluster.kind.cluster import KindClusterClass
-from conformance.cluster.kind.kind_cluster import KindCluster
+from conformance.cluster.kind.cluster import KindCluster
+from conformance.cluster.kind.directories import KindDirectory, root
 from conformance.cluster.kind.options import KindOptions
-from conformance.cluster.kind.places import Place, root
+from conformance.cluster.kind.pytest_kind import KindClusterClass
+from conformance.cluster.processes.owner import LOCK_NAME
 from conformance.model.errors import InfraError, UsageError
 from tests.kind.fakes import Machine
 
@@ -80,13 +81,13 @@ def test_a_cluster_of_another_maker_is_not_touched(
 def test_a_kept_cluster_of_other_options_is_not_touched(
     machine: Machine, cluster_class: KindClusterClass
 ) -> None:
-    place = Place(root(machine.environ) / "mine")
-    place.directory.mkdir(parents=True)
-    place.record_made({"keep": True, "fingerprint": "another", "made_at": 0.0})
-    machine.run_node("mine", place.audit)
+    directory = KindDirectory(root(machine.environ) / "mine")
+    directory.path.mkdir(parents=True)
+    directory.record_made({"keep": True, "fingerprint": "another", "made_at": 0.0})
+    machine.run_node("mine", directory.audit)
     with pytest.raises(UsageError, match="kind delete cluster --name mine"):
         cluster(machine, cluster_class, name="mine").start()
-    assert place.directory.exists()
+    assert directory.path.exists()
     assert machine.calls("kind") == []
     assert not any(call.startswith("rm") for call in machine.calls("docker"))
 
@@ -94,10 +95,10 @@ def test_a_kept_cluster_of_other_options_is_not_touched(
 def test_a_kept_cluster_that_does_not_run_any_more_is_made_anew(
     machine: Machine, cluster_class: KindClusterClass
 ) -> None:
-    place = Place(root(machine.environ) / "dgd-conformance")
-    place.directory.mkdir(parents=True)
-    place.record_made({"keep": True, "fingerprint": "another", "made_at": 0.0})
-    machine.run_node("dgd-conformance", place.audit, status="exited")
+    directory = KindDirectory(root(machine.environ) / "dgd-conformance")
+    directory.path.mkdir(parents=True)
+    directory.record_made({"keep": True, "fingerprint": "another", "made_at": 0.0})
+    machine.run_node("dgd-conformance", directory.audit, status="exited")
     machine.set("refusal", "ERROR: seen\n")
     with pytest.raises(InfraError, match="seen"):
         cluster(machine, cluster_class, keep=True).start()
@@ -108,9 +109,9 @@ def test_a_kept_cluster_that_does_not_run_any_more_is_made_anew(
 def test_what_was_left_behind_is_removed_at_the_start(
     machine: Machine, cluster_class: KindClusterClass
 ) -> None:
-    old = Place(root(machine.environ) / "old")
-    old.directory.mkdir(parents=True)
-    (old.directory / "owner.lock").touch()
+    old = KindDirectory(root(machine.environ) / "old")
+    old.path.mkdir(parents=True)
+    (old.path / LOCK_NAME).touch()
     machine.set("refusal", "ERROR: no\n")
     with pytest.raises(InfraError):
         cluster(machine, cluster_class).start()

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
-from conformance.cluster import components
-from conformance.cluster._progress import Progress
-from conformance.cluster.components import Layout
-from conformance.cluster.kind import images, lws, platform
+from conformance.cluster import manifests as files
+from conformance.cluster.embedded import flags
+from conformance.cluster.embedded.layout import Layout
+from conformance.cluster.kind import images, kwok, lws
 from conformance.cluster.nodes import NODE_SELECTOR, TOLERATION
-from conformance.cluster.pins import PINS, Program
+from conformance.cluster.programs.pins import PINS, Program
+from conformance.cluster.programs.progress import Progress
 from conformance.model.errors import InfraError
 from tests.kind.fakes import Machine
 
@@ -199,19 +200,19 @@ def test_the_controller_is_as_fast_as_on_the_embedded_control_plane() -> None:
 
 
 def test_kwok_does_in_the_cluster_what_it_does_beside_the_embedded_control_plane() -> None:
-    embedded = components.kwok(Layout(directory=Path("/x"), logs=Path("/x")))
-    arguments = platform.kwok_arguments()
+    embedded = flags.kwok(Layout(directory=Path("/x"), logs=Path("/x")))
+    arguments = kwok.arguments()
     assert set(arguments) - set(embedded) == {
         "--config=/stages/kwok-stages.yaml",
         "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
         "--cidr=10.245.0.0/16",
     }
     assert not any(each.startswith(("--manage-all", "--kubeconfig")) for each in arguments)
-    objects = {each["kind"]: each for each in platform.kwok("mine:1")}
+    objects = {each["kind"]: each for each in kwok.objects("mine:1")}
     pod = objects["Deployment"]["spec"]["template"]["spec"]
     assert pod["nodeSelector"] == dict(NODE_SELECTOR)
     stages = objects["ConfigMap"]["data"]["kwok-stages.yaml"]
-    assert stages.encode() == components.text("kwok-stages.yaml")
+    assert stages.encode() == files.text("kwok-stages.yaml")
 
 
 def found(machine: Machine, program: Program, registry: str) -> str | Path:

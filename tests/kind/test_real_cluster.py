@@ -16,18 +16,19 @@ from typing import Any
 
 import pytest
 
-from conformance.cluster.kind import lws, platform
-from conformance.cluster.kind.cluster import KindClusterClass
+from conformance.cluster.kind import kwok, lws
+from conformance.cluster.kind.cluster import KindCluster
+from conformance.cluster.kind.directories import root
 from conformance.cluster.kind.docker import Docker
-from conformance.cluster.kind.kind_cluster import KindCluster
 from conformance.cluster.kind.options import KindOptions, find_tools
-from conformance.cluster.kind.places import root
+from conformance.cluster.kind.pytest_kind import KindClusterClass
 from conformance.cluster.nodes import TAINT, on_real_node
 from conformance.kube import Api, apply_manifests
 from conformance.model.errors import UsageError
 from conformance.model.kinds import Actor
 from conformance.plugin.kind import kind_cluster_class, kind_options
 
+NODES = {f"node-{index}" for index in range(4)}
 pytestmark = pytest.mark.docker
 
 DEFAULT = "/api/v1/namespaces/default"
@@ -60,7 +61,6 @@ def cluster(
         options=options, cluster_class=kind_cluster_class(pytestconfig), environ=environ
     )
     with made:
-        print(f"\nkind cluster {made.name}: {dict(made.start_times)}")
         yield made
 
 
@@ -92,9 +92,9 @@ def test_nodes_are_as_on_the_embedded_control_plane_beside_one_that_is_tainted(
     cluster: KindCluster, api: Api
 ) -> None:
     nodes = {node["metadata"]["name"]: node for node in api.list("/api/v1/nodes")[0]}
-    assert set(nodes) == {cluster.node, "node-0", "node-1", "node-2", "node-3"}
+    assert set(nodes) == {cluster.node, *NODES}
     assert nodes[cluster.node]["spec"]["taints"] == [dict(TAINT)]
-    for name in cluster.nodes:
+    for name in NODES:
         assert "taints" not in nodes[name]["spec"]
         assert nodes[name]["status"]["allocatable"]["nvidia.com/gpu"] == "128"
 
@@ -133,7 +133,7 @@ def test_a_group_becomes_ready_on_simulated_nodes(
         found = api.list(f"{DEFAULT}/pods", selector)[0]
         return found if len(found) == 8 and all(ready(pod) for pod in found) else []
 
-    assert {pod["spec"]["nodeName"] for pod in eventually(pods)} <= set(cluster.nodes)
+    assert {pod["spec"]["nodeName"] for pod in eventually(pods)} <= NODES
     path = f"/apis/leaderworkerset.x-k8s.io/v1/namespaces/default/leaderworkersets/{name}"
     assert api.request("DELETE", path).ok
     eventually(lambda: not api.list(f"{DEFAULT}/pods", selector)[0])
@@ -173,7 +173,7 @@ def test_each_write_is_in_the_audit_log_when_it_is_answered(cluster: KindCluster
 def test_the_authors_of_the_platform_are_known(cluster: KindCluster) -> None:
     seen = {write["user"]["username"] for write in writes(cluster)}
     assert cluster.users[lws.USER] is Actor.LWS_CONTROLLER
-    assert {"dgd-conformance", lws.USER, platform.KWOK_USER, "kubernetes-admin"} <= seen
+    assert {"dgd-conformance", lws.USER, kwok.USER, "kubernetes-admin"} <= seen
     assert set(cluster.users) - seen == set()
 
 
@@ -272,7 +272,7 @@ module = importlib.import_module(facts.pop("module"))
 os.chdir(facts.pop("cwd"))
 cluster = KindCluster(options=KindOptions(**facts), cluster_class=module.KindCluster)
 cluster.start()
-print(json.dumps({"log": str(cluster.audit_log), "times": dict(cluster.start_times)}), flush=True)
+print(json.dumps({"log": str(cluster.audit_log)}), flush=True)
 sys.stdin.readline()
 cluster.stop()
 """
@@ -336,15 +336,13 @@ def test_a_kept_cluster_is_used_again_and_goes_with_the_run_that_does_not_keep_i
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     first = owner_of(options, cluster_class, environ, name=name, keep=True, cwd="/")
-    facts = opened(first)
+    opened(first)
     made = identifier(docker, name)
     end(first)
     try:
         second = owner_of(options, cluster_class, environ, name=name, keep=True, cwd=str(elsewhere))
         again = opened(second)
-        print(f"\nmade: {facts['times']}\nused again: {again['times']}")
         assert identifier(docker, name) == made
-        assert "cluster created" not in again["times"]
         log = Path(again["log"]).read_text(encoding="utf-8").splitlines()
         assert "bootstrap" not in "".join(log)
         assert len(log) < 100

@@ -11,7 +11,7 @@ import pytest
 
 from conformance.cluster.embedded import EmbeddedCluster
 from conformance.cluster.kubeconfig import KubeconfigOptions
-from conformance.cluster.programs import ensure
+from conformance.cluster.programs.prepare import ensure
 from conformance.kube import Api
 from conformance.kube.transport import Transport
 from tests.kubeconfig.users import bind_role, kubeconfig_of

@@ -16,7 +16,7 @@ import pytest
 from conformance import paths
 from conformance.cluster.certificates import Authority
 from conformance.cluster.embedded import EmbeddedCluster
-from conformance.cluster.kubeconfig import KubeconfigCluster, contexts, reach, rights
+from conformance.cluster.kubeconfig import KubeconfigCluster, connectivity, contexts, rights
 from conformance.kube import Api, Resource, raise_for
 from conformance.kube.credentials import Plugin
 from conformance.model.errors import UsageError
@@ -165,9 +165,9 @@ def test_who_may_not_stop_the_operator_is_told_once_and_may_run(
 ) -> None:
     reference = profiles.load("reference").profile
     assert reference.in_cluster is not None
-    cluster = KubeconfigCluster(options(restricted), profile=reference)
-    (line,) = [line for line in cluster.plan() if line.startswith("lacks:")]
-    cluster.stop()
+    own = KubeconfigCluster(options(restricted), profile=reference)
+    (line,) = [line for line in own.plan() if line.startswith("lacks:")]
+    own.stop()
     assert "patch deployments.apps, delete pods" in line
     assert f"namespace {reference.in_cluster.namespace}" in line
     assert "cases that stop the operator will be `unknown`" in line
@@ -175,9 +175,9 @@ def test_who_may_not_stop_the_operator_is_told_once_and_may_run(
     bind_role(admin, "restarter", more=more)
     may = kubeconfig_of(cluster.kubeconfig_for("restarter"), context="kind-x")
     for profile in (reference, a_profile(), None):
-        cluster = KubeconfigCluster(options(may), profile=profile)
-        assert not [line for line in cluster.plan() if line.startswith("lacks:")]
-        cluster.stop()
+        own = KubeconfigCluster(options(may), profile=profile)
+        assert not [line for line in own.plan() if line.startswith("lacks:")]
+        own.stop()
 
 
 def test_installing_an_operator_needs_more_rights(
@@ -220,12 +220,12 @@ def test_an_expired_client_certificate_is_told_with_its_end(powerful: Raw, optio
     }
     given = options(with_user(powerful, user), i_own=True)
     context = contexts.read([given.kubeconfig], "prod")
-    reach.check_identity(context)
+    connectivity.check_identity(context)
     now = datetime.datetime.now(datetime.UTC)
     with pytest.raises(UsageError, match=r"of user \S+ \(context prod\) expired on 20\d\d-"):
-        reach.check_identity(context, now=now + datetime.timedelta(days=3))
+        connectivity.check_identity(context, now=now + datetime.timedelta(days=3))
     with pytest.raises(UsageError, match=r"valid only from 20\d\d-"):
-        reach.check_identity(context, now=now - datetime.timedelta(days=3))
+        connectivity.check_identity(context, now=now - datetime.timedelta(days=3))
     # And one of another authority is not known to the API server.
     assert "is not signed by an authority of that cluster" in refusal(given)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.cluster.embedded import EmbeddedCluster
-from conformance.cluster.programs import ensure
+from conformance.cluster.programs.prepare import ensure
 from conformance.kube import Api
 from conformance.model.bounds import Bounds
 from conformance.operator import install as installing

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from conformance.cluster.pins import Program
-from conformance.cluster.programs import ensure
+from conformance.cluster.programs.pins import Program
+from conformance.cluster.programs.prepare import ensure
 from conformance.history import store
 from conformance.model.bounds import Bounds
 from conformance.model.run_cases import RunCase

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conformance.cluster.embedded import EmbeddedCluster
-from conformance.cluster.programs import ensure
+from conformance.cluster.programs.prepare import ensure
 from conformance.history import store
 from conformance.history.history import History
 from conformance.history.records import Event, Gap, Header, Write

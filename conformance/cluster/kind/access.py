@@ -9,21 +9,21 @@ import yaml
 
 from conformance.cluster.certificates import write_private
 from conformance.cluster.identities import SUITE
-from conformance.cluster.kind import lws, platform
+from conformance.cluster.kind import kwok, lws
+from conformance.cluster.kind.directories import KindDirectory
 from conformance.cluster.kind.docker import Docker
-from conformance.cluster.kind.places import Place
-from conformance.cluster.pins import Program
+from conformance.cluster.programs.pins import Program
 from conformance.kube import Api
 
 
-def write_suite_kubeconfig(place: Place, *, docker: Docker, node: str) -> None:
+def write_suite_kubeconfig(directory: KindDirectory, *, docker: Docker, node: str) -> None:
     """The suite's kubeconfig, with a certificate that kubeadm signs in the node: the audit log
     tells the suite from kind, which is kubernetes-admin. Raises InfraError."""
     command = ["kubeadm", "kubeconfig", "user", "--config=/kind/kubeadm.conf"]
     command += [f"--client-name={SUITE}", "--org=system:masters"]
     minted = yaml.safe_load(docker.execute(node, command))
-    admin = yaml.safe_load(place.admin.read_bytes())
-    name = f"kind-{place.cluster}"
+    admin = yaml.safe_load(directory.admin.read_bytes())
+    name = f"kind-{directory.cluster}"
     content = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -32,7 +32,7 @@ def write_suite_kubeconfig(place: Place, *, docker: Docker, node: str) -> None:
         "contexts": [{"name": name, "context": {"cluster": name, "user": SUITE}}],
         "current-context": name,
     }
-    write_private(place.suite, json.dumps(content).encode())
+    write_private(directory.suite, json.dumps(content).encode())
 
 
 def save_logs(api: Api, directory: Path) -> None:
@@ -40,7 +40,7 @@ def save_logs(api: Api, directory: Path) -> None:
     Raises InfraError if the API server does not answer."""
     for program, namespace, label in (
         (Program.LWS, lws.NAMESPACE, "app.kubernetes.io/name=lws"),
-        (Program.KWOK, platform.NAMESPACE, f"app={platform.KWOK}"),
+        (Program.KWOK, kwok.NAMESPACE, f"app={kwok.NAME}"),
     ):
         pods = f"/api/v1/namespaces/{namespace}/pods"
         for pod in api.list(pods, {"labelSelector": label})[0]:

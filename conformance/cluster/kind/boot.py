@@ -14,18 +14,20 @@ from typing import Any
 
 import yaml
 
-from conformance.cluster import components
-from conformance.cluster._progress import Progress
+from conformance.cluster import manifests, readiness
 from conformance.cluster.certificates import LIFETIME, write_private
-from conformance.cluster.kind import access, images, lws, platform, settled
-from conformance.cluster.kind.cluster import Kind
-from conformance.cluster.kind.config import cluster_config, mirror_file, scheduler_configuration
+from conformance.cluster.embedded import configuration
+from conformance.cluster.kind import access, images, kwok, lws
+from conformance.cluster.kind.config import SCHEDULER_KUBECONFIG, cluster_config, mirror_file
+from conformance.cluster.kind.directories import KindDirectory
 from conformance.cluster.kind.docker import Docker
+from conformance.cluster.kind.node import containerd_answers, restart_controller_manager
 from conformance.cluster.kind.options import KindOptions
-from conformance.cluster.kind.places import Place
+from conformance.cluster.kind.pytest_kind import Kind
 from conformance.cluster.nodes import on_real_node
-from conformance.cluster.pins import PINS, Program
-from conformance.cluster.supervise import wait_until
+from conformance.cluster.programs.lws_manifests import Objects
+from conformance.cluster.programs.pins import PINS, Program
+from conformance.cluster.programs.progress import Progress
 from conformance.kube import Api, PatchType, apply_manifests, raise_for
 from conformance.model.errors import InfraError
 
@@ -48,21 +50,19 @@ class Boot:
         *,
         kind: Kind,
         docker: Docker,
-        place: Place,
+        directory: KindDirectory,
         options: KindOptions,
         nodes: int,
         environ: Mapping[str, str],
     ) -> None:
-        self.times: dict[str, float] = {}
         self.versions: dict[str, str] = {}
         self._kind = kind
         self._docker = docker
-        self._place = place
+        self._directory = directory
         self._options = options
         self._nodes = nodes
         self._environ = environ
         self._progress = Progress()
-        self._began = time.monotonic()
         self._given_up = threading.Event()
         self._api: Api | None = None
 
@@ -70,13 +70,13 @@ class Boot:
     def api(self) -> Api:
         """A client with the suite's identity, once the API server is there."""
         if self._api is None:
-            raise InfraError(f"the kind cluster {self._place.cluster} has no API server yet")
+            raise InfraError(f"the kind cluster {self._directory.cluster} has no API server yet")
         return self._api
 
     @property
     def node(self) -> str:
         """Name of the real node, and of its container."""
-        return f"{self._place.cluster}-control-plane"
+        return f"{self._directory.cluster}-control-plane"
 
     def fingerprint(self) -> str:
         """Of all that a kept cluster cannot change any more."""
@@ -86,9 +86,9 @@ class Boot:
             self._nodes,
             PINS[Program.LWS].version,
             PINS[Program.KWOK].version,
-            components.text("audit-policy.yaml").decode(),
-            components.text("kwok-stages.yaml").decode(),
-            scheduler_configuration(),
+            manifests.text("audit-policy.yaml").decode(),
+            manifests.text("kwok-stages.yaml").decode(),
+            configuration.scheduler(SCHEDULER_KUBECONFIG),
         ]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
@@ -100,7 +100,6 @@ class Boot:
         sources = {program: self._source(program) for program in (Program.LWS, Program.KWOK)}
         names = {program: images.name_of(program, source) for program, source in sources.items()}
         objects = lws.prepared(self._manifests(), image=names[Program.LWS])
-        self._reached("sources found")
         pool = ThreadPoolExecutor(max_workers=3, thread_name_prefix="kind")
         try:
             loaded = [
@@ -108,25 +107,21 @@ class Boot:
                 for program, source in sources.items()
             ]
             self._kind.create()
-            self._reached("cluster created")
             self._connect()
             for namespace, name in _ADDONS:
                 self._move_to_real_node(_DEPLOYMENTS.format(namespace, name))
             version = f"v{self.versions[Program.APISERVER.value]}"
-            self._post(_NODES, platform.simulated_nodes(self._nodes, version=version))
+            self._post(_NODES, manifests.simulated_nodes(self._nodes, version=version))
             crds = [each for each in objects if each["kind"] == _CRD]
             # Not applied: to account for the fields of such a schema costs the server seconds.
-            self._post(_CRDS, crds := [*platform.pod_group_crd(), *crds])
-            self._wait("new kinds", lambda: settled.discovered(self.api, crds))
-            self._reached("kinds installed")
-            restarted = pool.submit(self.restart_controller_manager)
+            self._post(_CRDS, crds := [*manifests.pod_group_crd(), *crds])
+            self._await("new kinds", lambda: readiness.discovered(self.api, crds))
+            restarted = pool.submit(restart_controller_manager, self._docker, self.node)
             for each in loaded:
                 each.result()
-            self._reached("images loaded")
             rest = [each for each in objects if each["kind"] != _CRD]
-            apply_manifests(self.api, [*platform.kwok(names[Program.KWOK]), *rest])
+            apply_manifests(self.api, [*kwok.objects(names[Program.KWOK]), *rest])
             restarted.result()
-            self._reached("objects applied")
         finally:
             self._given_up.set()
             pool.shutdown(wait=False, cancel_futures=True)
@@ -136,7 +131,7 @@ class Boot:
         """Use a kept cluster, made at that time (seconds since the epoch): with an empty audit log
         and valid certificates."""
         # The API server appends, so that its next line is the first of this run.
-        self._place.audit_log.open("w").close()
+        self._directory.audit_log.open("w").close()
         self._kind.reuse()
         self._connect()
         if time.time() - made_at > LIFETIME.total_seconds() / 2:
@@ -147,10 +142,6 @@ class Boot:
             apply_manifests(self.api, [each for each in objects if each["kind"] != _CRD])
         self._wait_ready()
 
-    def restart_controller_manager(self) -> None:
-        """End kube-controller-manager and wait until another one answers."""
-        settled.restart_controller_manager(self._docker, self.node)
-
     def close(self) -> None:
         """Drop the connections."""
         if self._api is not None:
@@ -159,34 +150,36 @@ class Boot:
     # Parts.
 
     def _config(self) -> dict[str, Any]:
-        place = self._place
+        directory = self._directory
         return cluster_config(
             self._options,
-            settings=place.settings,
-            audit=place.audit,
-            mirrors=place.mirrors if self._options.mirrors else None,
+            settings=directory.settings,
+            audit=directory.audit,
+            mirrors=directory.mirrors if self._options.mirrors else None,
         )
 
     def _write_files(self) -> None:
-        place = self._place
-        for directory in (place.settings, place.audit):
-            directory.mkdir(mode=0o700, exist_ok=True)
-        (place.settings / "audit-policy.yaml").write_bytes(components.text("audit-policy.yaml"))
-        (place.settings / "scheduler.yaml").write_text(
-            yaml.safe_dump(scheduler_configuration()), encoding="utf-8"
+        directory = self._directory
+        for folder in (directory.settings, directory.audit):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        (directory.settings / "audit-policy.yaml").write_bytes(manifests.text("audit-policy.yaml"))
+        (directory.settings / "scheduler.yaml").write_text(
+            yaml.safe_dump(configuration.scheduler(SCHEDULER_KUBECONFIG)), encoding="utf-8"
         )
         # Ours from the start: one that root makes in the node could not be read by another user.
-        write_private(place.audit_log, b"")
+        write_private(directory.audit_log, b"")
         for registry, mirror in self._options.mirrors.items():
-            hosts = place.mirrors / registry / "hosts.toml"
+            hosts = directory.mirrors / registry / "hosts.toml"
             hosts.parent.mkdir(parents=True, exist_ok=True)
             hosts.write_text(mirror_file(registry, mirror), encoding="utf-8")
-        place.config.write_text(yaml.safe_dump(self._config(), sort_keys=False), encoding="utf-8")
+        directory.config.write_text(
+            yaml.safe_dump(self._config(), sort_keys=False), encoding="utf-8"
+        )
 
     def _connect(self) -> None:
-        access.write_suite_kubeconfig(self._place, docker=self._docker, node=self.node)
-        self._api = Api.from_kubeconfig(self._place.suite, connections=4)
-        self._wait("the API server", lambda: settled.answers(self.api, "/readyz"))
+        access.write_suite_kubeconfig(self._directory, docker=self._docker, node=self.node)
+        self._api = Api.from_kubeconfig(self._directory.suite, connections=4)
+        self._await("the API server", lambda: readiness.answers(self.api, "/readyz"))
         server = str(self.api.get("/version")["gitVersion"]).removeprefix("v")
         kubernetes = (Program.APISERVER, Program.CONTROLLER_MANAGER, Program.SCHEDULER)
         self.versions = {
@@ -196,14 +189,13 @@ class Boot:
             "kind": self._kind.version(),
             "node image": self._options.node_image,
         }
-        self._reached("API server answers")
 
-    def _post(self, path: str, objects: lws.Objects) -> None:
+    def _post(self, path: str, objects: Objects) -> None:
         for each in objects:
             answer = self.api.request("POST", path, each)
             raise_for(answer, f"creating {each['kind']} {each['metadata']['name']}")
 
-    def _manifests(self) -> lws.Objects:
+    def _manifests(self) -> Objects:
         return lws.manifests(
             environ=self._environ,
             kustomize=lambda directory: self._kind.kubectl("kustomize", directory),
@@ -219,7 +211,7 @@ class Boot:
         """Have the image in the node. Its containerd answers long before its API server."""
         if isinstance(source, Path):
             images.build(program, source, name=name, docker=self._docker)
-        while not settled.containerd_answers(self._docker, self._place.cluster, self.node):
+        while not containerd_answers(self._docker, self._directory.cluster, self.node):
             if self._given_up.wait(0.5):
                 raise InfraError("the start of the kind cluster was given up")
         self._kind.load_image(name)
@@ -242,29 +234,23 @@ class Boot:
 
     def _wait_ready(self) -> None:
         api = self.api
-        self._await("nodes ready", lambda: settled.nodes_ready(api, self._nodes))
-        self._await("service accounts", lambda: settled.answers(api, settled.DEFAULT_ACCOUNT))
-        self._await("KWOK", lambda: settled.kwok_works(api, self._nodes))
-        self._await("LWS webhook", lambda: settled.lws_answers(api))
-        for milestone, namespace, name in (
+        names = [f"node-{index}" for index in range(self._nodes)]
+        self._await("nodes ready", lambda: readiness.nodes_ready(api, len(names) + 1))
+        self._await("service accounts", lambda: readiness.answers(api, readiness.DEFAULT_ACCOUNT))
+        self._await("KWOK", lambda: readiness.kwok_works(api, names))
+        self._await("LWS webhook", lambda: readiness.lws_answers(api))
+        for what, namespace, name in (
             ("LWS controller", lws.NAMESPACE, lws.DEPLOYMENT),
-            ("KWOK alone", platform.NAMESPACE, platform.KWOK),
+            ("KWOK alone", kwok.NAMESPACE, kwok.NAME),
             ("DNS", *_ADDONS[0]),
         ):
             path = _DEPLOYMENTS.format(namespace, name)
-            self._await(milestone, functools.partial(settled.rolled_out, api, path))
+            self._await(what, functools.partial(readiness.rolled_out, api, path))
 
-    def _await(self, milestone: str, probe: Callable[[], bool]) -> None:
-        self._wait(milestone, probe)
-        self._reached(milestone)
-
-    def _wait(self, what: str, probe: Callable[[], bool]) -> None:
-        wait_until(
+    def _await(self, what: str, probe: Callable[[], bool]) -> None:
+        readiness.wait_until(
             probe,
             within=STEP_SECONDS,
             every=0.1,
-            what=f"{what} of the kind cluster {self._place.cluster}",
+            what=f"{what} of the kind cluster {self._directory.cluster}",
         )
-
-    def _reached(self, milestone: str) -> None:
-        self.times[milestone] = round(time.monotonic() - self._began, 3)

@@ -11,10 +11,10 @@ from typing import Any
 
 import yaml
 
-from conformance.cluster import components
-from conformance.cluster.components import Layout, Ports
-from conformance.cluster.kind.keeper import AUDIT
+from conformance.cluster.embedded import flags
+from conformance.cluster.embedded.layout import UNUSED, Ports
 from conformance.cluster.kind.options import KindOptions
+from conformance.cluster.kind.reaper import AUDIT
 from conformance.cluster.nodes import TAINT
 from conformance.model.labels import REAL_NODE
 
@@ -22,6 +22,9 @@ SETTINGS = "/etc/dgd-conformance"
 """In the node: the audit policy and the scheduler's configuration."""
 
 AUDIT_LOG = "audit.jsonl"
+SCHEDULER_KUBECONFIG = "/etc/kubernetes/scheduler.conf"
+"""In the node, written by kubeadm."""
+
 _MIRRORS = "/etc/containerd/certs.d"
 _CONTROL_PLANE_TAINT = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
 
@@ -67,13 +70,6 @@ def cluster_config(
     }
 
 
-def scheduler_configuration() -> dict[str, Any]:
-    """The two profiles of the embedded control plane, with the kubeconfig that kubeadm writes."""
-    configuration: dict[str, Any] = components.objects("scheduler.yaml")[0]
-    configuration["clientConnection"]["kubeconfig"] = "/etc/kubernetes/scheduler.conf"
-    return configuration
-
-
 def mirror_file(registry: str, mirror: str) -> str:
     """containerd's hosts.toml: ask the mirror first, then the registry itself."""
     server = "registry-1.docker.io" if registry == "docker.io" else registry
@@ -84,10 +80,8 @@ def mirror_file(registry: str, mirror: str) -> str:
 
 def _arguments(gates: str) -> dict[str, dict[str, str]]:
     """Part of the control plane → its flags."""
-    layout = Layout(directory=Path("/unused"), logs=Path("/unused"))
-    ports = Ports(etcd=0, etcd_peer=0, apiserver=0, lws_webhook=0)
-    apiserver = _flags(components.apiserver(layout, ports), _SAME["apiserver"])
-    manager = _flags(components.controller_manager(layout), _SAME["controller-manager"])
+    apiserver = _values(flags.apiserver(UNUSED, Ports()), _SAME["apiserver"])
+    manager = _values(flags.controller_manager(UNUSED), _SAME["controller-manager"])
     shared = {"feature-gates": gates} if gates else {}
     return {
         "apiServer": {
@@ -159,7 +153,7 @@ def _volume(name: str, path: str, *, read_only: bool) -> dict[str, Any]:
     }
 
 
-def _flags(command: Iterable[str], names: Iterable[str]) -> dict[str, str]:
+def _values(command: Iterable[str], names: Iterable[str]) -> dict[str, str]:
     """The named flags of a command line. A missing one is a KeyError: the two kinds of cluster
     would drift apart unseen."""
     given = dict(

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.cluster.kind.keeper import CLUSTER_LABEL
+from conformance.cluster.kind.reaper import CLUSTER_LABEL
 from conformance.model.errors import InfraError, UsageError
 
 ANSWER_SECONDS = 30.0

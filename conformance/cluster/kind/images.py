@@ -10,12 +10,11 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from conformance.cluster._progress import Progress
-from conformance.cluster._sources import architecture, cache_root, look_around
 from conformance.cluster.kind.docker import Docker
 from conformance.cluster.kind.pins import IMAGES, REGISTRY, REGISTRY_VARIABLE
-from conformance.cluster.pins import PINS, Program
-from conformance.cluster.programs import _CacheLock, _Maker
+from conformance.cluster.programs.pins import PINS, Program
+from conformance.cluster.programs.prepare import ensure_one
+from conformance.cluster.programs.progress import Progress
 
 _COMMANDS = {Program.LWS: "/manager", Program.KWOK: "/kwok"}
 _NOBODY = "65532:65532"
@@ -37,7 +36,7 @@ def find(
         if why is None:
             return image
         progress.say(f"{image} cannot be pulled ({why}); it is built from {program.value}")
-    return _program(program, environ, progress)
+    return ensure_one(program, environ, progress)
 
 
 def name_of(program: Program, source: str | Path) -> str:
@@ -67,14 +66,3 @@ def build(program: Program, source: Path, *, name: str, docker: Docker) -> None:
             encoding="utf-8",
         )
         docker.build(name, Path(directory))
-
-
-def _program(program: Program, environ: Mapping[str, str], progress: Progress) -> Path:
-    """The program as the embedded control plane runs it; found, or made."""
-    cache = cache_root(environ)
-    found = look_around(given={}, environ=environ, cache=cache, note=progress.say)
-    if program in found:
-        return found[program].path
-    with _CacheLock(cache, progress):
-        maker = _Maker(environ=environ, cache=cache, progress=progress, hardware=architecture())
-        return maker.make(program).path

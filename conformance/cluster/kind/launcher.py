@@ -6,22 +6,16 @@ process, and this process ends with the thread that started it, a `kill -9` incl
 
 from __future__ import annotations
 
-import ctypes
+import functools
 import os
 import signal
 import subprocess
 import sys
 from types import FrameType
 
-PR_SET_PDEATHSIG = 1
+from conformance.cluster.processes.owner import die_with_parent
+
 _ANSWERS = {"get", "version"}
-
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def _prepare_child() -> None:
-    """Runs between fork and exec: kind goes if even this process is killed."""
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def main(argv: list[str]) -> int:
@@ -37,9 +31,7 @@ def main(argv: list[str]) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, end)
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != parent:
-        return 128 + signal.SIGTERM  # it died before the line above
+    die_with_parent(signal.SIGTERM, parent=parent)
     with open(log, "ab") as output:
         child = subprocess.Popen(
             command,
@@ -47,7 +39,8 @@ def main(argv: list[str]) -> int:
             stdout=None if command[1:2] and command[1] in _ANSWERS else output,
             stderr=output,
             start_new_session=True,
-            preexec_fn=_prepare_child,
+            # kind goes if even this process is killed.
+            preexec_fn=functools.partial(die_with_parent, parent=os.getpid()),
         )
     running.append(child)
     return child.wait()

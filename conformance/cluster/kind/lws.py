@@ -7,7 +7,6 @@ import contextlib
 import hashlib
 import http.client
 import json
-import os
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,16 +14,16 @@ from typing import Any
 
 import yaml
 
-from conformance.cluster import _crds, components
-from conformance.cluster._download import PROBE_SECONDS
-from conformance.cluster._gobuild import Toolchain
-from conformance.cluster._progress import Progress
-from conformance.cluster._sources import cache_root, home
 from conformance.cluster.certificates import Authority
-from conformance.cluster.components import Layout, Ports
+from conformance.cluster.embedded.configuration import LWS_CONTROLLER
 from conformance.cluster.kind.pins import LWS_MANIFESTS, LWS_RELEASES, LWS_RELEASES_VARIABLE
 from conformance.cluster.nodes import on_real_node
-from conformance.cluster.pins import LWS_MODULE, PINS, Program
+from conformance.cluster.programs import lws_manifests
+from conformance.cluster.programs.download import PROBE_SECONDS
+from conformance.cluster.programs.lws_manifests import Objects
+from conformance.cluster.programs.pins import LWS_MODULE, PINS, Program
+from conformance.cluster.programs.progress import Progress
+from conformance.cluster.programs.sources import cache_root
 from conformance.model.errors import InfraError
 
 NAMESPACE = "lws-system"
@@ -37,9 +36,6 @@ _SECRET = "lws-webhook-server-cert"
 _CONFIG = "lws-manager-config"
 _CONFIG_KEY = "controller_manager_config.yaml"
 _LARGEST = 20 << 20
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-Objects = list[dict[str, Any]]
 
 
 def manifests(
@@ -54,15 +50,15 @@ def manifests(
         url = f"{base}/{LWS_MANIFESTS}"
         kept = cache / f"{hashlib.sha256(url.encode()).hexdigest()[:12]}.json"
         with contextlib.suppress(OSError, ValueError):
-            return _load(kept)
+            return lws_manifests.load(kept)
         try:
             return _store(kept, _fetch(url))
         except (OSError, http.client.HTTPException, ValueError, InfraError) as error:
             progress.say(f"{url} is not taken ({error}); the manifests come from {LWS_MODULE}")
     kept = cache / "module.json"
     with contextlib.suppress(OSError, ValueError):
-        return _load(kept)
-    module = _module(environ, progress)
+        return lws_manifests.load(kept)
+    module = lws_manifests.module_directory(environ, progress)
     return _store(kept, kustomize(str(module / "config" / "default")))
 
 
@@ -85,7 +81,7 @@ def prepared(objects: Sequence[Mapping[str, Any]], *, image: str) -> Objects:
         elif (kind, name) == ("Secret", _SECRET):
             each["data"] = {key: base64.b64encode(value).decode() for key, value in files.items()}
         elif (kind, name) == ("ConfigMap", _CONFIG):
-            each["data"] = {_CONFIG_KEY: yaml.safe_dump(_configuration())}
+            each["data"] = {_CONFIG_KEY: yaml.safe_dump(LWS_CONTROLLER)}
         elif (kind, name) == ("Deployment", DEPLOYMENT):
             _adapt(each, image=image, revision=hashlib.sha256(pair.certificate).hexdigest()[:12])
     return result
@@ -107,53 +103,21 @@ def _adapt(deployment: dict[str, Any], *, image: str, revision: str) -> None:
     template["spec"] = pod
 
 
-def _configuration() -> dict[str, Any]:
-    """That of the embedded control plane, but for addresses."""
-    nowhere = Layout(directory=Path("/unused"), logs=Path("/unused"))
-    ports = Ports(etcd=0, etcd_peer=0, apiserver=0, lws_webhook=0)
-    same = components.lws_configuration(nowhere, ports)
-    kept = ("apiVersion", "kind", "internalCertManagement", "leaderElection", "clientConnection")
-    return {key: same[key] for key in kept}
-
-
 def _fetch(url: str) -> str:
     with urllib.request.urlopen(url, timeout=PROBE_SECONDS) as response:
         content: bytes = response.read(_LARGEST)
     return content.decode("utf-8")
 
 
-def _module(environ: Mapping[str, str], progress: Progress) -> Path:
-    """The directory of the Go module, downloaded if need be."""
-    go_path = environ.get("GOPATH") or os.path.join(home(environ), "go")
-    module = Path(environ.get("GOMODCACHE") or os.path.join(go_path, "pkg", "mod")) / LWS_MODULE
-    if module.is_dir():
-        return module
-    toolchain = Toolchain(environ=environ, cache=cache_root(environ), progress=progress)
-    with progress.step(f"downloading the Go module {LWS_MODULE}"):
-        return toolchain.module_directory(LWS_MODULE, required_by=PINS[Program.LWS].module)
-
-
 def _store(target: Path, text: str) -> Objects:
     """Parse, check and keep the manifests. Raises InfraError if they are not what is expected."""
-    try:
-        objects = [each for each in yaml.load_all(text, Loader=_LOADER) if each is not None]
-        present = {(each["kind"], each["metadata"]["name"]) for each in objects}
-    except (yaml.YAMLError, TypeError, KeyError) as error:
-        raise InfraError(f"it holds no manifests: {str(error).splitlines()[0]}") from error
+    objects = lws_manifests.parse(text)
+    present = {(each["kind"], each["metadata"]["name"]) for each in objects}
     for wanted in (("Deployment", DEPLOYMENT), ("Secret", _SECRET), ("ConfigMap", _CONFIG)):
         if wanted not in present:
             raise InfraError(
                 f"the manifests of LeaderWorkerSet lack {' '.join(wanted)}; expected those of "
                 f"v{PINS[Program.LWS].version}"
             )
-    for each in objects:
-        if each["kind"] == "CustomResourceDefinition":
-            for version in each["spec"]["versions"]:
-                _crds._strip(version["schema"])
-    _crds.store(json.dumps(objects, separators=(",", ":")).encode(), target)
-    return objects
-
-
-def _load(path: Path) -> Objects:
-    objects: Objects = json.loads(path.read_bytes())
+    lws_manifests.store(objects, target)
     return objects

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conformance.cluster.pins import PINS, Program
+from conformance.cluster.programs.pins import PINS, Program
 from conformance.model.errors import UsageError
 
 KIND_VERSION = "0.33.0"

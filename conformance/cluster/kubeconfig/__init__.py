@@ -1,9 +1,8 @@
-"""A cluster that is not the suite's own: `--cluster=kubeconfig`."""
+"""`--cluster=kubeconfig`: the user's own cluster, which was there before the run and stays after it."""
 
 from __future__ import annotations
 
-from conformance.cluster.kubeconfig.kubeconfig_cluster import KubeconfigCluster
+from conformance.cluster.kubeconfig.cluster import KubeconfigCluster
 from conformance.cluster.kubeconfig.options import CONTEXT_OPTION, KubeconfigOptions
-from conformance.cluster.kubeconfig.rights import Right
 
-__all__ = ["CONTEXT_OPTION", "KubeconfigCluster", "KubeconfigOptions", "Right"]
+__all__ = ["CONTEXT_OPTION", "KubeconfigCluster", "KubeconfigOptions"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Mapping
 
-from conformance.cluster.ports import is_free
+from conformance.cluster.processes.ports import is_free
 from conformance.model.errors import UsageError
 
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from conformance import paths
-from conformance.cluster.ports import free_ports
+from conformance.cluster.processes.ports import free_ports
+from conformance.cluster.processes.process import Process
 from conformance.cluster.protocol import ProcessHost
-from conformance.cluster.supervise import Process
 from conformance.operator.operator_options import OperatorOptions
 from conformance.operator.profiles import LoadedProfile
 from conformance.operator.templates import fill

@@ -1,0 +1,306 @@
+"""A real Kubernetes control plane on loopback, without kubelets: `EmbeddedCluster`.
+
+etcd, kube-apiserver, kube-controller-manager, kube-scheduler and the LeaderWorkerSet controller are
+the real programs; KWOK stands in for the kubelets, so that pods become ready without images or
+GPUs."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+from conformance.cluster import manifests
+from conformance.cluster.certificates import Authority, write_private
+from conformance.cluster.embedded.boot import Boot
+from conformance.cluster.embedded.layout import Layout, Ports
+from conformance.cluster.identities import IDENTITIES, KWOK, LWS, SUITE
+from conformance.cluster.nodes import RealNodes
+from conformance.cluster.processes import directory as directories
+from conformance.cluster.processes.isolation import with_private_files
+from conformance.cluster.processes.ports import LOOPBACK, free_ports
+from conformance.cluster.processes.process import Process
+from conformance.cluster.processes.supervisor import StopStep, Supervisor
+from conformance.cluster.programs.pins import PINS, Program
+from conformance.cluster.programs.prepare import Programs
+from conformance.model.errors import InfraError, UsageError
+from conformance.model.kinds import Actor
+
+START_TRIES = 3
+"""A port may be taken between its choice and the server's bind; with other ports it is tried
+again."""
+
+OPERATOR_GRACE = 2.0
+"""Seconds from SIGTERM to SIGKILL for what `spawn` started, when the cluster stops."""
+
+_SYSTEM = frozenset(program.value for program in Program)
+
+_STOP_ORDER = (
+    Program.LWS,
+    Program.KWOK,
+    Program.SCHEDULER,
+    Program.CONTROLLER_MANAGER,
+    Program.APISERVER,
+    Program.ETCD,
+)
+"""In which none complains."""
+
+
+class EmbeddedCluster:
+    """One control plane. `with EmbeddedCluster(programs=...) as cluster:`, or `start()` and `stop()`.
+
+    However the owning process ends, a reaper ends all processes and removes the directory with the
+    keys."""
+
+    def __init__(self, *, programs: Programs, nodes: int = 4, logs: Path | None = None) -> None:
+        """`nodes` simulated nodes with 128 GPUs each. `logs`: a directory that keeps each process'
+        log and the audit log; None puts them into the cluster's directory, which is removed at the
+        end."""
+        if nodes < 1:
+            raise UsageError(f"an embedded control plane needs at least 1 node, found {nodes}")
+        self._programs = programs
+        self._node_count = nodes
+        self._kept_logs = logs
+        self._authority = Authority()
+        self._boot: Boot | None = None
+        self._supervisor: Supervisor | None = None
+
+    # What every cluster answers; see `protocol.Cluster`.
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self._started.layout.kubeconfig(SUITE)
+
+    @property
+    def audit_log(self) -> Path:
+        """A dry run is a line in it, too (`requestURI`)."""
+        return self._started.layout.audit_log
+
+    @property
+    def versions(self) -> dict[str, str]:
+        return {program.value: pin.version for program, pin in PINS.items()}
+
+    @property
+    def users(self) -> Mapping[str, Actor]:
+        return {SUITE: Actor.SUITE, LWS: Actor.LWS_CONTROLLER, KWOK: Actor.PLATFORM}
+
+    @property
+    def run(self) -> str:
+        return ""
+
+    @property
+    def throw_away(self) -> bool:
+        return True
+
+    @property
+    def operator_installed(self) -> bool:
+        return False
+
+    @property
+    def process_host(self) -> Self:
+        """Itself: nothing runs containers here."""
+        return self
+
+    @property
+    def real_nodes(self) -> RealNodes | None:
+        return None
+
+    def failure(self) -> str | None:
+        """One sentence if a part of the control plane has died, else None. Operators do not
+        count."""
+        for name, process in self.processes.items():
+            if name in _SYSTEM and not (process.running or process.restarting):
+                return (
+                    f"{name} of the embedded control plane ended with code {process.returncode}; "
+                    f"its log is {process.log}"
+                )
+        return None
+
+    def plan(self) -> list[str]:
+        """Empty: it is the suite's own."""
+        return []
+
+    def load_image(self, image: str) -> None:
+        """Raises UsageError: no node runs containers."""
+        raise UsageError(
+            f"the image {image} cannot be used on the embedded control plane, which runs no "
+            "containers: name another cluster with --cluster"
+        )
+
+    def kinds_changed(self) -> None:
+        """Restart kube-controller-manager, which takes about a second: until its garbage collector
+        looks for new kinds, it would leave the children of a deleted object of a new kind."""
+        self.processes[Program.CONTROLLER_MANAGER.value].restart()
+
+    def export_evidence(self, directory: Path) -> None:
+        """Nothing: all logs are in the directory that was given for them."""
+
+    def clear(self) -> None:
+        """Nothing: everything goes with it."""
+
+    # What an operator beside it needs; see `protocol.ProcessHost`.
+
+    @property
+    def directory(self) -> Path:
+        """The cluster's own directory: keys, kubeconfigs, etcd. Gone after `stop()`."""
+        return self._started.layout.directory
+
+    @property
+    def etcd_url(self) -> str:
+        return f"http://{LOOPBACK}:{self._started.ports.etcd}"
+
+    @property
+    def ca_bundle(self) -> str:
+        return self._authority.bundle
+
+    def kubeconfig_for(self, identity: str, groups: Sequence[str] = ()) -> Path:
+        """A kubeconfig for another user: its writes carry that name in the audit log. What it may
+        do is up to RBAC (`bind_cluster_admin`, or the operator's own roles). Raises UsageError for
+        a name that is empty, has a "/", or is a system component's."""
+        if not identity or "/" in identity:
+            raise UsageError(f"an identity needs a name without '/', found {identity!r}")
+        known = IDENTITIES.get(identity)
+        if known is not None and known.user != identity:
+            raise UsageError(
+                f"the identity {identity} is the control plane's own; choose another name"
+            )
+        return self._started.write_kubeconfig(
+            identity, user=identity, groups=groups or (known.groups if known else ())
+        )
+
+    def bind_cluster_admin(self, user: str) -> None:
+        """Let a user do everything, without membership in system:masters, which no limit applies
+        to."""
+        subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}
+        self._started.create(manifests.cluster_admin(user, subject))
+
+    def serving_certificate(self, names: Sequence[str], directory: Path) -> Path:
+        """Write tls.crt, tls.key and ca.crt for a webhook server with these DNS names and addresses
+        into `directory`, made if missing. Returns it."""
+        pair = self._authority.server(names)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_private(directory / "tls.crt", pair.certificate)
+        write_private(directory / "tls.key", pair.key)
+        write_private(directory / "ca.crt", self._authority.certificate)
+        return directory
+
+    def spawn(
+        self,
+        name: str,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        files: Mapping[str, bytes] | None = None,
+    ) -> Process:
+        """Start an operator beside the control plane, under the same reaper, with a log of its own.
+
+        `env` None: this process' environment. `files`: absolute path → content, visible to this
+        process alone (see `isolation`). Raises InfraError if it cannot be executed, UsageError for
+        bad `files` or the name of a system component."""
+        if name in _SYSTEM or not name or "/" in name:
+            raise UsageError(
+                f"a process beside the control plane cannot be named {name!r}: expected a name "
+                "without '/' that is not a component's"
+            )
+        boot = self._started
+        folder = boot.layout.directory / "spawned" / name
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        command = with_private_files(argv, files=files or {}, staging=folder / "files", what=name)
+        return boot.supervisor.spawn(
+            name=name,
+            argv=command,
+            env=dict(os.environ) if env is None else env,
+            cwd=folder if cwd is None else cwd,
+            log=boot.layout.log(name),
+        )
+
+    # What is known of this kind only.
+
+    @property
+    def server(self) -> str:
+        """URL of the API server."""
+        return self._started.server
+
+    @property
+    def processes(self) -> Mapping[str, Process]:
+        """All processes by name, those that ended too."""
+        return dict(self._started.supervisor.processes)
+
+    # Start and end.
+
+    def start(self) -> Self:
+        """Start everything; returns when nodes are ready, the LeaderWorkerSet webhook answers and
+        namespaces get their service account. Raises InfraError, with nothing left running."""
+        if self._supervisor is not None:
+            raise InfraError("this control plane is already started")
+        directories.sweep()
+        for remaining in reversed(range(START_TRIES)):
+            try:
+                self._start_once()
+            except BaseException as error:
+                again = remaining and isinstance(error, InfraError) and self._port_was_taken()
+                self.stop()
+                if not again:
+                    raise
+            else:
+                return self
+        raise AssertionError("the last try returns or raises")
+
+    def stop(self) -> None:
+        """End all processes, remove the directory. May be called again, and before `start`."""
+        supervisor, self._supervisor = self._supervisor, None
+        if supervisor is None:
+            return
+        spawned = [name for name in supervisor.processes if name not in _SYSTEM]
+        order = [StopStep(name=n, signal=signal.SIGTERM, grace=OPERATOR_GRACE) for n in spawned]
+        # No goodbye, since their state is worth nothing.
+        order += [
+            StopStep(name=program.value, signal=signal.SIGKILL, grace=1.0)
+            for program in _STOP_ORDER
+        ]
+        supervisor.stop(order=order)
+        if self._boot is not None:
+            self._boot.api.close()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _start_once(self) -> None:
+        self._boot = None
+        etcd, etcd_peer, apiserver, lws_webhook = free_ports(4)
+        # The reaper before any key: from here on the directory goes away with this process.
+        self._supervisor = Supervisor(prefix=directories.prefix())
+        place = self._supervisor.directory
+        logs = (place / "logs" if self._kept_logs is None else self._kept_logs).absolute()
+        logs.mkdir(parents=True, exist_ok=True)
+        self._boot = Boot(
+            programs=self._programs,
+            nodes=self._node_count,
+            authority=self._authority,
+            layout=Layout(directory=place, logs=logs),
+            ports=Ports(
+                etcd=etcd, etcd_peer=etcd_peer, apiserver=apiserver, lws_webhook=lws_webhook
+            ),
+            supervisor=self._supervisor,
+        )
+        self._boot.run()
+
+    def _port_was_taken(self) -> bool:
+        if self._boot is None:
+            return False
+        return any(
+            not process.running and "address already in use" in process.tail(200)
+            for process in self._boot.supervisor.processes.values()
+        )
+
+    @property
+    def _started(self) -> Boot:
+        if self._boot is None:
+            raise InfraError("the embedded control plane is not started")
+        return self._boot

@@ -1,0 +1,78 @@
+"""Kind clusters that no process uses any more: kept ones, and those of runs that were killed together
+with their reaper."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.cluster.kind import directories, reaper
+from conformance.cluster.kind.directories import KindDirectory
+from conformance.cluster.kind.docker import Docker
+from conformance.cluster.kind.reaper import AUDIT
+from conformance.cluster.processes.directory import unused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftoverCluster:
+    """A cluster of this suite that no process uses."""
+
+    name: str
+    kept: bool
+    """Left on purpose, by --keep-cluster."""
+    containers: tuple[str, ...]
+    directory: Path
+
+    def __str__(self) -> str:
+        why = "kept by --keep-cluster" if self.kept else "its run ended without removing it"
+        return f"kind cluster {self.name} ({', '.join(self.containers) or 'no container'}): {why}"
+
+
+def find(docker: Docker, environ: Mapping[str, str] | None = None) -> list[LeftoverCluster]:
+    """The clusters of this user that no process uses, kept ones too. Raises InfraError if Docker
+    does not answer."""
+    base = directories.root(environ)
+    containers: dict[Path, list[str]] = {}
+    for node in docker.nodes():
+        mounted = node.mounts.get(AUDIT)
+        # Another user's run, or one in a container, has its directories elsewhere: who uses those
+        # cannot be told from here.
+        if mounted is not None and mounted.parent.parent == base:
+            containers.setdefault(mounted.parent, []).append(node.name)
+    with contextlib.suppress(OSError):
+        for directory in base.iterdir():
+            containers.setdefault(directory, [])
+    found = []
+    for directory, names in sorted(containers.items()):
+        with unused(directory) as abandoned:
+            if abandoned:
+                kept = bool(names) and KindDirectory(directory).made().get("keep") is True
+                found.append(
+                    LeftoverCluster(
+                        name=directory.name,
+                        kept=kept,
+                        containers=tuple(names),
+                        directory=directory,
+                    )
+                )
+    return found
+
+
+def sweep(
+    docker: Docker, environ: Mapping[str, str] | None = None, *, kept: bool = False
+) -> list[LeftoverCluster]:
+    """Remove what killed runs left behind, and return it; `kept` clusters, too, if asked. Raises
+    InfraError if Docker does not answer."""
+    removed = []
+    for leftover in find(docker, environ):
+        if leftover.kept and not kept:
+            continue
+        with unused(leftover.directory) as abandoned:
+            program = str(docker.program)
+            if abandoned and reaper.remove_containers(program, leftover.name, quiet=0):
+                shutil.rmtree(leftover.directory, ignore_errors=True)
+                removed.append(leftover)
+    return removed

@@ -1,0 +1,39 @@
+"""What runs in a kind node's container below the API server: containerd and static pods."""
+
+from __future__ import annotations
+
+from conformance.cluster.kind.docker import Docker
+from conformance.model.errors import InfraError
+
+_RESTART_SECONDS = 90
+_RESTART = f"""
+running() {{ crictl ps --quiet --name '^kube-controller-manager$'; }}
+old=$(running)
+# Removed, not just ended: kubelet makes a container that it finds dead wait, longer each time.
+if [ -n "$old" ]; then crictl rm --force "$old" >/dev/null || exit 1; fi
+for _ in $(seq {_RESTART_SECONDS * 10}); do
+  new=$(running)
+  if [ -n "$new" ] && [ "$new" != "$old" ] &&
+    curl --silent --insecure --fail --max-time 2 https://127.0.0.1:10257/healthz >/dev/null
+  then exit 0; fi
+  sleep 0.1
+done
+echo "it did not come back within {_RESTART_SECONDS} s"
+exit 1
+"""
+
+
+def containerd_answers(docker: Docker, cluster: str, node: str) -> bool:
+    """The node's container runs, and images can be loaded into it."""
+    if not any(each.state == "running" for each in docker.nodes(cluster)):
+        return False
+    try:
+        docker.execute(node, ["ctr", "--namespace=k8s.io", "version"])
+    except InfraError:
+        return False
+    return True
+
+
+def restart_controller_manager(docker: Docker, node: str) -> None:
+    """End it, and wait until another one answers. Raises InfraError if it does not come back."""
+    docker.execute(node, ["sh", "-c", _RESTART], timeout=_RESTART_SECONDS + 30.0)

@@ -1,0 +1,99 @@
+"""The process that sees to the end of a kind cluster, however its owner ends.
+
+A script of its own, standard library only. It holds the lock of the cluster's directory for as long as
+the owner uses the cluster. When the owner ends without a word (an exception, `kill -9`), it removes the
+cluster's containers and the directory - unless the cluster is kept. If the reaper itself is killed, the
+next run finds the lock free.
+
+`reaper.py FD OWNER_PID DIRECTORY CLUSTER DOCKER WORD`. Replies on the socket FD, one JSON a line:
+{"ready": true} or {"busy": pid of the owner that holds the lock}. Requests, a word a line:
+
+- `keep`: the cluster is whole and outlives its owner;
+- `lose`: it does not;
+- `done`: the owner removed the cluster; remove the directory and end.
+
+WORD is what holds until the owner says something else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+from conformance.cluster.processes import owner as owners
+from conformance.cluster.processes.owner import Owner
+
+CLUSTER_LABEL = "io.x-k8s.kind.cluster"
+"""kind's label of a cluster's containers."""
+
+AUDIT = "/var/log/dgd-conformance"
+"""In the node: the directory of the audit log. A kind node with this mount is one of ours."""
+
+QUIET_SECONDS = 3.0
+"""Without a container, after which none will come: a `docker run` that was under way at the
+owner's death may still make one."""
+
+TRY_SECONDS = 120.0
+"""For Docker to remove them."""
+
+
+def remove_containers(docker: str, cluster: str, *, quiet: float = QUIET_SECONDS) -> bool:
+    """Remove the containers of a cluster of ours and their volumes, until none was there for
+    `quiet` seconds. False if Docker did not do so."""
+    filters = ["--filter", f"label={CLUSTER_LABEL}={cluster}", "--filter", f"volume={AUDIT}"]
+    deadline = time.monotonic() + TRY_SECONDS
+    since = time.monotonic()
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            listed = subprocess.run(
+                [docker, "ps", "-aq", *filters],
+                capture_output=True, text=True, check=True, timeout=30,
+            )  # fmt: skip
+            containers = listed.stdout.split()
+            if not containers and time.monotonic() - since >= quiet:
+                return True
+            if containers:
+                subprocess.run(
+                    [docker, "rm", "--force", "--volumes", *containers],
+                    capture_output=True, check=False, timeout=60,
+                )  # fmt: skip
+                since = time.monotonic()
+                if not quiet:
+                    continue
+        time.sleep(0.2)
+    return False
+
+
+def last_word(owner: Owner, word: str) -> str:
+    """What the owner said last, once it is gone or done; `word` if it said nothing."""
+    for line in owner.lines():
+        word = line.decode()
+        if word == "done":
+            break
+    return word
+
+
+def main(argv: list[str]) -> int:
+    """See the top of this file."""
+    owners.ignore_signals()
+    owner = Owner(socket.socket(fileno=int(argv[1])), int(argv[2]))
+    directory, cluster, docker, word = argv[3:7]
+    holder = owners.lock(directory, owner.pid)
+    owner.tell({"busy": holder} if holder else {"ready": True})
+    if holder:
+        return 1
+    word = last_word(owner, word)
+    if word == "keep":
+        return 0
+    # What cannot be removed is found by the next run: its directory stays, with a free lock.
+    if word == "done" or remove_containers(docker, cluster):
+        shutil.rmtree(directory, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

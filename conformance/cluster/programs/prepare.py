@@ -1,0 +1,153 @@
+"""The programs of the embedded control plane: found, downloaded or built, in the versions of `pins`.
+
+Searched in this order: paths given, KUBEBUILDER_ASSETS, PATH (only the pinned version), the cache
+(${XDG_CACHE_HOME:-~/.cache}/dgd-conformance/programs), the official release with its checksum, a
+build from Go modules. A base URL in `pins` is overridden by its environment variable; empty
+switches it off."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import filelock
+
+from conformance.cluster.programs import lws_manifests
+from conformance.cluster.programs.download import Downloader, DownloadError
+from conformance.cluster.programs.go import Toolchain
+from conformance.cluster.programs.pins import PINS, Program
+from conformance.cluster.programs.progress import Progress
+from conformance.cluster.programs.sources import (
+    Found,
+    Source,
+    architecture,
+    cache_directory,
+    cache_root,
+    look_around,
+)
+from conformance.model.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Programs:
+    """All programs of a control plane, and the CRDs of the LeaderWorkerSet controller."""
+
+    found: Mapping[Program, Found]
+    crds: Path
+    """A JSON list."""
+
+    def path(self, program: Program) -> Path:
+        """The executable."""
+        return self.found[program].path
+
+    def lws_crds(self) -> lws_manifests.Objects:
+        """The CustomResourceDefinitions that the LeaderWorkerSet controller needs."""
+        return lws_manifests.load(self.crds)
+
+    def table(self) -> str:
+        """Program, version, source and path, a line each."""
+        return "\n".join(
+            f"{program.value:<24} {PINS[program].version:<8} {place.source.value:<19} {place.path}"
+            for program, place in self.found.items()
+        )
+
+
+def crds_file(environ: Mapping[str, str]) -> Path:
+    """Where the LeaderWorkerSet CRDs are kept."""
+    return cache_directory(cache_root(environ), PINS[Program.LWS]) / "crds.json"
+
+
+def ensure(
+    *,
+    given: Mapping[Program, Path] | None = None,
+    environ: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> Programs:
+    """Find the programs, or make them: a cold build takes about 15 minutes on two cores, and one
+    that was interrupted goes on where it stopped. One process at a time does so; others wait for
+    it.
+
+    `environ` None: this process' environment. Raises UsageError on another platform, for a wrong
+    path, or where neither download nor build is possible; InfraError if a build fails."""
+    environ = os.environ if environ is None else environ
+    progress = Progress() if progress is None else progress
+    architecture()  # refuses another platform before anything is looked for
+    given, cache, crds = given or {}, cache_root(environ), crds_file(environ)
+    found = look_around(given=given, environ=environ, cache=cache, note=progress.say)
+    if len(found) < len(Program) or not crds.exists():
+        with _cache_lock(cache, progress):
+            # Another run may have made them meanwhile.
+            found = look_around(given=given, environ=environ, cache=cache, note=lambda _: None)
+            maker = _Maker(environ, progress)
+            for program in Program:
+                if program not in found:
+                    found[program] = maker.make(program)
+            if not crds.exists():
+                module = lws_manifests.module_directory(environ, progress)
+                lws_manifests.store(lws_manifests.crds_of(module), crds)
+    return Programs(found={program: found[program] for program in Program}, crds=crds)
+
+
+def ensure_one(program: Program, environ: Mapping[str, str], progress: Progress) -> Path:
+    """The same for one program. Returns the executable."""
+    cache = cache_root(environ)
+    found = look_around(given={}, environ=environ, cache=cache, note=progress.say)
+    if program not in found:
+        with _cache_lock(cache, progress):
+            found[program] = _Maker(environ, progress).make(program)
+    return found[program].path
+
+
+class _Maker:
+    """Downloads or builds what is missing; the toolchain is looked for only when it is needed."""
+
+    def __init__(self, environ: Mapping[str, str], progress: Progress) -> None:
+        self._environ = environ
+        self._cache = cache_root(environ)
+        self._progress = progress
+        self._downloader = Downloader(environ=environ, architecture=architecture())
+        self._toolchain: Toolchain | None = None
+
+    def make(self, program: Program) -> Found:
+        pin = PINS[program]
+        target = cache_directory(self._cache, pin) / program.value
+        number = f"{list(Program).index(program) + 1} of {len(Program)}"
+        if pin.release is not None:
+            try:
+                self._downloader.fetch(pin, target)
+            except DownloadError as failure:
+                self._progress.say(f"{program.value} {pin.version} is not downloaded: {failure}")
+            else:
+                self._progress.say(f"downloaded {program.value} {pin.version} ({number})")
+                return Found(target, Source.DOWNLOAD)
+        if self._toolchain is None:
+            self._toolchain = Toolchain(
+                environ=self._environ, cache=self._cache, progress=self._progress
+            )
+        title = f"building {program.value} {pin.version} ({number})"
+        self._toolchain.build(program, pin, target, title=title)
+        return Found(target, Source.BUILD)
+
+
+@contextlib.contextmanager
+def _cache_lock(cache: Path, progress: Progress) -> Iterator[None]:
+    """Holds the cache's lock, and says so when it has to wait for another run."""
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        lock = filelock.FileLock(cache / ".lock")
+    except OSError as error:
+        raise UsageError(
+            f"the cache directory {cache} cannot be used ({error}): name another in XDG_CACHE_HOME"
+        ) from error
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        with progress.step("waiting for another run that prepares the programs"):
+            lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
