@@ -37,10 +37,6 @@ class AuditLog:
                 writes.append(write)
         return writes
 
-    def close(self) -> None:
-        """Close the log."""
-        self._reader.close()
-
 
 def to_write(entry: Mapping[str, Any]) -> Write | None:
     """One entry as a record; None for reads, for stages before the answer, and for dry runs, which

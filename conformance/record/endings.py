@@ -50,16 +50,12 @@ def case_conforms(directory: Path, history: History, *, others: Iterable[str]) -
     if checkpoint is not None and checkpoint.end is CheckpointEnd.HELD and not later:
         records.append(
             Soak(
-                case=history.header.case,
-                namespace=history.namespace,
-                at=checkpoint.at,
-                revision=checkpoint.revision,
-                graphs=checkpoint.graphs,
-                components=checkpoint.components,
-                blocked=checkpoint.blocked,
+                case=history.header.case, namespace=history.namespace, at=checkpoint.at,
+                revision=checkpoint.revision, graphs=checkpoint.graphs,
+                components=checkpoint.components, blocked=checkpoint.blocked,
                 others=tuple(sorted(others)),
             )
-        )
+        )  # fmt: skip
         records += [
             Event(type=EventType.LISTED, revision=obj.revision, at=checkpoint.at, object=obj.raw)
             for obj in history.at_checkpoint(checkpoint)
@@ -75,10 +71,8 @@ def case_conforms(directory: Path, history: History, *, others: Iterable[str]) -
 class Endings:
     """How the cases of a cluster ended."""
 
-    conforming: frozenset[str]
-    """Namespaces of cases that conformed."""
     failed: frozenset[str]
-    """Namespaces of cases that did not, or never ended."""
+    """Namespaces of cases that did not conform, or never ended."""
     records: tuple[Record, ...]
     """A `Soak` record for each case that left something at rest, and what stood there."""
 
@@ -90,7 +84,6 @@ class Endings:
 
 def read_endings(directory: Path) -> Endings:
     """All notes of a cluster. Raises InfraError if one cannot be read."""
-    conforming: set[str] = set()
     failed: set[str] = set()
     records: list[Record] = []
     for path in sorted((directory / "ended").glob(f"*{_SUFFIX}")):
@@ -99,7 +92,6 @@ def read_endings(directory: Path) -> Endings:
             records += [JSON_LINES.decode(line) for line in lines if line]
         except (OSError, ValueError) as error:
             raise InfraError(f"the note {path} of an ended case cannot be read: {error}") from error
-        (conforming if lines else failed).add(path.stem)
-    return Endings(
-        conforming=frozenset(conforming), failed=frozenset(failed), records=tuple(records)
-    )
+        if not lines:
+            failed.add(path.stem)
+    return Endings(failed=frozenset(failed), records=tuple(records))

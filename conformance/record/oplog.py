@@ -37,22 +37,14 @@ class OperatorLog:
             events.append(OperatorEvent(kind=kind, at=_time(text, now), text=text))
         return events
 
-    def close(self) -> None:
-        """Close the file."""
-        self._reader.close()
-
 
 def noted(path: Path) -> list[OperatorEvent]:
     """What the owner of a cluster noted there of its operator: starts, exits and the like. Raises
     InfraError if the file cannot be read."""
-    events: list[OperatorEvent] = []
     # Its owner may be writing a line just now.
     with contextlib.closing(LineReader(path)) as reader:
-        for line in reader.read():
-            event = JSON_LINES.decode(line)
-            if isinstance(event, OperatorEvent):
-                events.append(event)
-    return events
+        records = map(JSON_LINES.decode, reader.read())
+        return [record for record in records if isinstance(record, OperatorEvent)]
 
 
 def _time(text: str, read_at: float) -> float:

@@ -42,14 +42,10 @@ class RecorderProcess:
         """Start recording into `directory`, made if missing. Raises InfraError if that fails."""
         directory.mkdir(parents=True, exist_ok=True)
         command = [
-            sys.executable,
-            "-m",
-            "conformance.record",
-            f"--kubeconfig={kubeconfig}",
-            f"--out={directory}",
-            f"--users={json.dumps(dict(users or {}))}",
+            sys.executable, "-m", "conformance.record", f"--kubeconfig={kubeconfig}",
+            f"--out={directory}", f"--users={json.dumps(dict(users or {}))}",
             f"--parent={os.getpid()}",
-        ]
+        ]  # fmt: skip
         if audit_log is not None:
             command.append(f"--audit-log={audit_log}")
         root = str(Path(conformance.__file__).resolve().parent.parent)
@@ -57,14 +53,11 @@ class RecorderProcess:
         try:
             with log_file(directory).open("ab") as log:
                 process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
+                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                     env={**os.environ, "PYTHONPATH": path},
                     # Ctrl-C is for the suite, which then ends the recorder in its own order.
                     start_new_session=True,
-                )
+                )  # fmt: skip
         except OSError as error:
             raise InfraError(f"the recorder cannot be started: {error}") from error
         return cls(process, directory)
@@ -76,18 +69,12 @@ class RecorderProcess:
 
     def wait_ready(self, within: float = 60.0) -> Ready:
         """Until every kind was listed once, `within` seconds. Raises InfraError otherwise."""
+        log = log_file(self.directory)
+        late = f"the recorder was not ready within {within:g} s; its log is {log}"
         end = time.monotonic() + within
-        while True:
-            ready = Ready.read(self.directory)
-            if ready is not None:
-                return ready
-            self.check()
-            if time.monotonic() > end:
-                raise InfraError(
-                    f"the recorder was not ready within {within:g} s; "
-                    f"its log is {log_file(self.directory)}"
-                )
-            time.sleep(_POLL_SECONDS)
+        while (ready := Ready.read(self.directory)) is None:
+            self._pause(end, late)
+        return ready
 
     def wait_recording(self, resources: Iterable[Resource], within: float = 10.0) -> None:
         """Until these kinds are recorded, or known to be unseen: after CRDs were installed, and before
@@ -97,16 +84,18 @@ class RecorderProcess:
         end = time.monotonic() + within
         with contextlib.closing(RecordFiles(self.directory)) as files:
             while True:
-                for sign in files.signs():
-                    if isinstance(sign, Recording | Unseen):
-                        missing.discard(sign.resource)
+                signs = files.signs()
+                missing -= {s.resource for s in signs if isinstance(s, Recording | Unseen)}
                 if not missing:
                     return
-                self.check()
-                if time.monotonic() > end:
-                    kinds = ", ".join(sorted(missing))
-                    raise InfraError(f"the recorder did not record {kinds} within {within:g} s")
-                time.sleep(_POLL_SECONDS)
+                kinds = ", ".join(sorted(missing))
+                self._pause(end, f"the recorder did not record {kinds} within {within:g} s")
+
+    def _pause(self, end: float, late: str) -> None:
+        self.check()
+        if time.monotonic() > end:
+            raise InfraError(late)
+        time.sleep(_POLL_SECONDS)
 
     def check(self) -> None:
         """Raises InfraError, with its last words, if the recorder has ended."""

@@ -78,7 +78,6 @@ class Recorder:
         finally:
             for watcher in self._all():
                 watcher.stop()
-            self._drain_audit()
             self._beat(stopped=True)
 
     def _wait_listed(self) -> None:
@@ -99,17 +98,14 @@ class Recorder:
                 "the recorder may not list a single kind; give its user the right to list and watch"
             )
         self._clock.tick()
-        self._drain_audit()
         self._beat()
         self._ready = True
         Ready(
-            revision=max(watcher.list_revision for watcher in seen),
-            at=time.time(),
+            revision=max(watcher.list_revision for watcher in seen), at=time.time(),
             kinds=tuple(sorted(str(watcher.resource) for watcher in seen)),
-            audited=self._audit is not None,
-            users=self._users,
+            audited=self._audit is not None, users=self._users,
             unseen={str(w.resource): w.unseen for w in initial if w.unseen},
-        ).write(self._directory)
+        ).write(self._directory)  # fmt: skip
 
     def _keep(self) -> None:
         """Audit log and heartbeat, in one loop: a heartbeat says that the log was read up to it."""
@@ -149,14 +145,9 @@ class Recorder:
             "Namespace": self._namespace_changed,
         }.get(resource.kind)
         watcher = Watcher(
-            api=self._api,
-            resource=resource,
-            sink=self._sink,
-            clock=self._clock,
-            timeouts=self._timeouts,
-            late_reason=late_reason,
-            on_event=on_event,
-        )
+            api=self._api, resource=resource, sink=self._sink, clock=self._clock,
+            timeouts=self._timeouts, late_reason=late_reason, on_event=on_event,
+        )  # fmt: skip
         with self._lock:
             if (resource.group, resource.plural) in self._watchers:
                 return

@@ -77,7 +77,7 @@ def verify(
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
         pending = list(pool.map(lambda resource: _list(api, resource, namespace), relevant))
     verified: dict[str, int] = {}
-    differences: dict[str, str] = {}
+    disagreed: dict[str, str] = {}
     end = time.monotonic() + within
     while pending:
         tail.poll()
@@ -89,15 +89,13 @@ def verify(
             if not difference:
                 verified[kind] = min(listed.revision, verified.get(kind, listed.revision))
             elif late:
-                differences[kind] = f"{difference}, {within:g} s later{_watch_down(tail, kind)}"
+                disagreed[kind] = f"{difference}, {within:g} s later{_watch_down(tail, kind)}"
             else:
                 waiting.append(listed)
         pending = waiting
         if pending:
             time.sleep(_POLL_SECONDS)
-    for kind in differences:
-        verified.pop(kind, None)
-    return verified, differences
+    return {kind: at for kind, at in verified.items() if kind not in disagreed}, disagreed
 
 
 def _resource(api: Api, kind: str, group: str) -> Resource:

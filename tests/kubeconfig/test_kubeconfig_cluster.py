@@ -34,7 +34,9 @@ from conformance.model.errors import InfraError, UsageError
 from conformance.model.kinds import LWS, LWS_GROUP
 from conformance.model.labels import OWNED, of_run
 from conformance.operator import profiles
-from conformance.record import RecorderProcess, Tail, verify
+from conformance.record.process import RecorderProcess
+from conformance.record.tail import Tail
+from conformance.record.verify import verify
 from tests.cluster.clusters import eventually
 from tests.kubeconfig.crds import crd, graph
 from tests.kubeconfig.users import arguments

@@ -17,7 +17,7 @@ from conformance.history.records import (
 from conformance.model.errors import InfraError
 from conformance.model.graph import Graph, Role, Service
 from conformance.model.transition import ChangeKind
-from conformance.record import Journal
+from conformance.record.journal import Journal
 
 TOKEN = "eyJhbGciOiJSUzI1NiIs.eyJpc3MiOiJrdWJlcm5ldGVz.c2lnbmF0dXJlLWhlcmU"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conformance.history.records import OperatorEventKind
-from conformance.record import OperatorLog
+from conformance.record.oplog import OperatorLog
 
 LOG, PANIC = OperatorEventKind.LOG, OperatorEventKind.PANIC
 

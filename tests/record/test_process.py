@@ -12,8 +12,9 @@ import pytest
 
 from conformance.kube import Resource
 from conformance.model.errors import InfraError
-from conformance.record import RecorderProcess, Tail
 from conformance.record.__main__ import main
+from conformance.record.process import RecorderProcess
+from conformance.record.tail import Tail
 from tests.kube.fake_api import CRD, POD, FakeApi
 from tests.processes import alive
 from tests.record.support import heartbeats, seen, until
@@ -65,7 +66,7 @@ def test_it_ends_with_its_parent(fake: FakeApi, tmp_path: Path) -> None:
     kubeconfig = fake.kubeconfig(tmp_path / "kubeconfig")
     code = (
         "import os, pathlib, sys\n"
-        "from conformance.record import RecorderProcess\n"
+        "from conformance.record.process import RecorderProcess\n"
         "kubeconfig, out = map(pathlib.Path, sys.argv[1:])\n"
         "process = RecorderProcess.start(kubeconfig=kubeconfig, directory=out)\n"
         "process.wait_ready()\n"

@@ -9,7 +9,8 @@ import pytest
 from conformance.history.records import Event, EventType, Gap, Header, Write
 from conformance.model.errors import InfraError
 from conformance.model.labels import OWNED
-from conformance.record import Tail, other_namespaces
+from conformance.record import other_namespaces
+from conformance.record.tail import Tail
 from tests.record.support import Writer, an_object, until
 
 ADDED, MODIFIED, DELETED = EventType.ADDED, EventType.MODIFIED, EventType.DELETED

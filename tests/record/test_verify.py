@@ -10,7 +10,8 @@ import pytest
 from conformance.history.records import EventType
 from conformance.kube import Api
 from conformance.model.errors import InfraError
-from conformance.record import Tail, verify
+from conformance.record.tail import Tail
+from conformance.record.verify import verify
 from tests.kube.fake_api import DEPLOYMENT, EVENT, NAMESPACE, POD, FakeApi
 from tests.record.support import Writer
 
