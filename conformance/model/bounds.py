@@ -48,7 +48,7 @@ class Bounds:
 
     deadline: float = 30.0
     """From the API's answer to the first instant at which everything matches and is observed.
-    Real builds need 0.2-8.5 s on a busy machine (reference: real-operators, Times)."""
+    Real builds needed 0.2-8.5 s on a busy machine."""
 
     follow: float = 10.0
     """From what the platform did last (a pod, a StatefulSet, the status of a workload) until the

@@ -1,7 +1,7 @@
 """Who owns what, by uid; and to which graph, component and service an object belongs.
 
-Attribution (design §10): the owner chain by uid up to the graph (it may pass through a Pod: an LWS's
-worker StatefulSet is owned by the leader pod); then the component's own service name or label; then
+The owner chain by uid up to the graph comes first (it may pass through a Pod: an LWS's worker
+StatefulSet is owned by the leader pod); then the component's own service name or label; then
 the profile's label rule; else nothing.
 """
 

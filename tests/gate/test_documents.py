@@ -92,6 +92,19 @@ def test_faults_that_anything_names_by_id_are_in_the_catalogue() -> None:
     assert unknown == set()
 
 
+def test_nothing_refers_to_a_document_that_is_not_here() -> None:
+    elsewhere = re.compile(r"\N{SECTION SIGN}|\(design\b|\bdesign: |real-operators")
+    own = Path(__file__)
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in texts()
+        if path != own
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if elsewhere.search(line)
+    ]
+    assert found == []
+
+
 def test_the_catalogue_names_cases_that_there_are() -> None:
     cases = {
         f"{path.name}::{name}"
