@@ -100,9 +100,8 @@ class Identity(Strict):
 def _known_kind(kind: str, *, multinode: bool) -> str:
     known = [row.kind for row in WORKLOADS.values() if row.multinode is multinode]
     if kind not in known:
-        raise ValueError(
-            f"is no kind of workload that is known here; expected {' or '.join(known)}"
-        )
+        nodes = "many nodes" if multinode else "a single node"
+        raise ValueError(f"no workload for {nodes}; expected {' or '.join(known)}")
     return kind
 
 
