@@ -36,8 +36,8 @@ from conformance.model.state import Obj, State
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
-    """One object from creation to deletion, by uid. `created_*` is None if it was there before the
-    recording, `deleted_*` None if it still is."""
+    """One object from creation to deletion, by uid. `created_*` is None if it existed before the
+    recording began, `deleted_*` if it still exists."""
 
     uid: str
     events: tuple[Event, ...]
@@ -77,17 +77,14 @@ class History:
 
     @cached_property
     def profile(self) -> Profile:
-        """The profile the case was run with."""
         return Profile.model_validate(self.header.profile)
 
     @cached_property
     def bounds(self) -> Bounds:
-        """The bounds the case was run with."""
         return Bounds.from_json(dict(self.header.bounds))
 
     @property
     def namespace(self) -> str:
-        """The case's own namespace."""
         return self.header.namespace
 
     @cached_property
@@ -105,22 +102,19 @@ class History:
 
     @cached_property
     def steps(self) -> list[Step]:
-        """What the suite did, in order."""
+        """What the suite did, by time of sending."""
         return sorted(self._of(Step), key=lambda step: step.sent_at)
 
     @cached_property
     def checkpoints(self) -> list[Checkpoint]:
-        """The checkpoints, in order."""
         return sorted(self._of(Checkpoint), key=lambda checkpoint: checkpoint.at)
 
     @cached_property
     def gaps(self) -> list[Gap]:
-        """Stretches in which changes may have been missed."""
         return sorted(self._of(Gap), key=lambda gap: gap.at)
 
     @property
     def unseen(self) -> list[Unseen]:
-        """Kinds of which nothing could be recorded."""
         return self._of(Unseen)
 
     @cached_property
@@ -130,27 +124,22 @@ class History:
 
     @cached_property
     def operator_events(self) -> list[OperatorEvent]:
-        """What happened to the operator, and its log."""
         return sorted(self._of(OperatorEvent), key=lambda event: event.at)
 
     @property
     def foreign(self) -> list[Foreign]:
-        """Objects of others that the case put there."""
         return self._of(Foreign)
 
     @property
     def fresh(self) -> list[Fresh]:
-        """Fresh deploys to compare with."""
         return self._of(Fresh)
 
     @property
     def soaks(self) -> list[Soak]:
-        """Cases whose graphs still stood at the end of the run."""
         return self._of(Soak)
 
     @property
     def tables(self) -> list[Tables]:
-        """Printed tables."""
         return self._of(Tables)
 
     def steps_of(self, checkpoint: Checkpoint) -> list[Step]:

@@ -59,8 +59,8 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unseen:
-    """A kind of which nothing is recorded, because the suite may not list and watch it. Its absence
-    from the history says nothing."""
+    """A kind of which nothing is recorded, because the suite may not list and watch it: that a history
+    has none of its objects proves nothing."""
 
     record: Literal["unseen"] = "unseen"
     at: float
@@ -290,7 +290,7 @@ class Scope(enum.StrEnum):
 class Header:
     """The first line of a stored history: what was run, against what, judged by which bounds.
 
-    `profile` and `bounds` are plain data of Profile and Bounds; `features` the case's needs.
+    `profile` and `bounds` are plain data of Profile and Bounds.
     `total_order` says that one etcd numbers all kinds, so revision order is history.
     """
 

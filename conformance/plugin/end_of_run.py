@@ -30,7 +30,7 @@ from conformance.model.labels import OWNED
 from conformance.model.profile import Feature
 from conformance.model.run_cases import FEATURE, RunCase
 from conformance.record.endings import read_endings
-from conformance.record.oplog import noted
+from conformance.record.operator_log import read_operator_events
 from conformance.record.run_record import RunRecord
 from conformance.report.build import case_result, history_file
 from conformance.report.collect import history_path, write_case
@@ -123,7 +123,7 @@ def _look_again(judging: _Judging) -> None:
     until = time.monotonic() + session.bounds.follow
     while True:
         record.catch_up(within=_RECORDER_SECONDS)
-        judging.records = [*record.soaked(), *noted(session.operator_events)]
+        judging.records = [*record.soaked(), *read_operator_events(session.operator_events)]
         if not any(f.gates for f in judge(judging.history()).findings):
             return
         if time.monotonic() > until:

@@ -17,7 +17,7 @@ from conformance.operator.pods.control import attach
 from conformance.plugin.director import Signal, signal
 from conformance.plugin.environments import TestEnvironment
 from conformance.plugin.run_options import RunOptions
-from conformance.record.oplog import OperatorLog, noted
+from conformance.record.operator_log import OperatorLog, read_operator_events
 
 WORKER = pytest.StashKey["Worker"]()
 # A cold machine under load; a cluster that needs longer than this will not come.
@@ -60,7 +60,7 @@ class Worker:
         """What happened to the operator since its environment was opened, and the lines that its log
         has about the namespace since the last call."""
         path = environment.operator_log
-        events = noted(environment.operator_events)
+        events = read_operator_events(environment.operator_events)
         if path is not None:
             lines = self._logs.setdefault(path, OperatorLog(path)).read()
             events += [

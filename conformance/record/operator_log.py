@@ -38,8 +38,8 @@ class OperatorLog:
         return events
 
 
-def noted(path: Path) -> list[OperatorEvent]:
-    """What the owner of a cluster noted there of its operator: starts, exits and the like. Raises
+def read_operator_events(path: Path) -> list[OperatorEvent]:
+    """What the owner of a cluster has written down of its operator: starts, exits and the like. Raises
     InfraError if the file cannot be read."""
     # Its owner may be writing a line just now.
     with contextlib.closing(LineReader(path)) as reader:
