@@ -12,7 +12,7 @@ from conformance.cluster.protocol import Cluster
 from conformance.kube import Api
 from conformance.model.bounds import Bounds
 from conformance.model.installs import Placement
-from conformance.operator.events import OnEvent
+from conformance.operator.events import OnEvent, OperatorEvents
 from conformance.operator.installation import Installation, WarmUp
 from conformance.operator.installed import InstalledOperator
 from conformance.operator.operator_options import OperatorOptions, check_options
@@ -48,15 +48,22 @@ def install(
     InfraError if the API server or a program fails. What was started and made is then ended and
     removed.
     """
-    options, bounds = options or OperatorOptions(), bounds or Bounds()
-    host = cluster.process_host
-    installation: Installation
-    if host is not None:
-        options = check_options(loaded, options)
-        installation = ProcessInstallation(host, loaded, options, bounds, on_event, api=api)
+    kind: type[Installation]
+    options = options or OperatorOptions()
+    if cluster.process_host is not None:
+        kind, options = ProcessInstallation, check_options(loaded, options)
     elif cluster.operator_installed:
-        installation = Adoption(cluster, loaded, bounds, logs, on_event)
+        kind, options = Adoption, OperatorOptions()
     else:
+        kind = PodInstallation
         options = check_options(loaded, options, placement=Placement.PODS)
-        installation = PodInstallation(cluster, loaded, options, bounds, logs, on_event)
+    installation = kind(
+        cluster=cluster,
+        loaded=loaded,
+        options=options,
+        bounds=bounds or Bounds(),
+        logs=logs,
+        events=OperatorEvents(on_event),
+        api=api or Api.from_kubeconfig(cluster.kubeconfig),
+    )
     return installation.run(warm_up=warm_up)

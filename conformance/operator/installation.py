@@ -6,14 +6,17 @@ import abc
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from conformance.cluster.protocol import Cluster
 from conformance.kube import Api, apply_manifests
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError
+from conformance.model.profile import Profile
 from conformance.operator import probes
-from conformance.operator.events import OnEvent, OperatorEvents
+from conformance.operator.events import OperatorEvents
 from conformance.operator.installed import InstalledOperator
 from conformance.operator.manifests import read_manifests
 from conformance.operator.operator_options import OperatorOptions
@@ -22,35 +25,33 @@ from conformance.operator.profiles import LoadedProfile
 WarmUp = Callable[[InstalledOperator], None]
 
 
+@dataclass(kw_only=True, eq=False)
 class Installation(abc.ABC):
     """One installation on one cluster. Subclasses say how each step is done."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        loaded: LoadedProfile,
-        options: OperatorOptions,
-        bounds: Bounds,
-        *,
-        namespace: str,
-        on_event: OnEvent | None = None,
-        api: Api | None = None,
-    ) -> None:
-        """`namespace`: of manifests that name none. `api` stands in for the client made from the
-        cluster's kubeconfig."""
-        self.cluster = cluster
-        self.loaded = loaded
-        self.profile = loaded.profile
-        self.options = options
-        self.bounds = bounds
-        self.namespace = namespace
-        self.api = api or Api.from_kubeconfig(cluster.kubeconfig)
-        self.events = OperatorEvents(on_event)
-        self.ending = contextlib.ExitStack()
-        """What must be done to undo the installation, the last first."""
-        self._served: dict[str, list[str]] = {}
-        self._began = time.monotonic()
-        self._seconds: dict[str, float] = {}
+    cluster: Cluster
+    loaded: LoadedProfile
+    options: OperatorOptions
+    bounds: Bounds
+    logs: Path
+    """Directory for the logs of its pods and the values of its chart."""
+    events: OperatorEvents
+    api: Api
+
+    ending: contextlib.ExitStack = field(init=False, default_factory=contextlib.ExitStack)
+    """What must be done to undo the installation, the last first."""
+    _served: dict[str, list[str]] = field(init=False, default_factory=dict)
+    _seconds: dict[str, float] = field(init=False, default_factory=dict)
+    _began: float = field(init=False, default_factory=time.monotonic)
+
+    @property
+    def profile(self) -> Profile:
+        return self.loaded.profile
+
+    @property
+    @abc.abstractmethod
+    def namespace(self) -> str:
+        """The operator's namespace, and that of manifests that name none."""
 
     def run(self, *, warm_up: WarmUp | None = None) -> InstalledOperator:
         """All steps. If one fails, what was started and made is ended and removed."""
@@ -99,9 +100,9 @@ class Installation(abc.ABC):
         self._served = probes.check_versions(self.api, self.profile, where=where)
         self._reached("kinds served")
 
-    def read(self, entries: Sequence[str], field: str) -> list[dict[str, Any]]:
-        """The manifests that a field of the profile lists."""
-        return read_manifests(self.loaded, entries, what=field, crds=self.options.crds)
+    def read(self, entries: Sequence[str], where: str) -> list[dict[str, Any]]:
+        """The manifests that a field of the profile lists; `where` names it in errors."""
+        return read_manifests(self.loaded, entries, what=where, crds=self.options.crds)
 
     def send(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         """Server-side apply; waits until CRDs are served."""

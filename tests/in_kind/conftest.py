@@ -14,8 +14,10 @@ import pytest
 
 from conformance import paths
 from conformance.cluster.kind import Docker, KindCluster, KindOptions, find_tools
+from conformance.kube import Api
 from conformance.model.bounds import Bounds
 from conformance.operator import profiles
+from conformance.operator.events import OperatorEvents
 from conformance.operator.operator_options import OperatorOptions
 from conformance.operator.pods.install import PodInstallation
 from conformance.plugin.kind import kind_cluster_class, kind_options
@@ -62,6 +64,14 @@ def suite() -> Suite:
     return run
 
 
+class ByOthers(PodInstallation):
+    """An installation without the suite's labels."""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return {}
+
+
 @pytest.fixture(scope="session")
 def cluster(
     pytestconfig: pytest.Config, node_image: str, tmp_path_factory: pytest.TempPathFactory
@@ -71,13 +81,14 @@ def cluster(
         options=KindOptions(image=node_image, name=f"dgd-in-kind-{os.getpid()}"),
         cluster_class=kind_cluster_class(pytestconfig),
     ) as cluster:
-        operator = PodInstallation(
-            cluster,
-            profiles.load("reference"),
-            OperatorOptions(),
-            Bounds(install=120.0),
-            tmp_path_factory.mktemp("operator"),
-            labels={},
+        operator = ByOthers(
+            cluster=cluster,
+            loaded=profiles.load("reference"),
+            options=OperatorOptions(),
+            bounds=Bounds(install=120.0),
+            logs=tmp_path_factory.mktemp("operator"),
+            events=OperatorEvents(),
+            api=Api.from_kubeconfig(cluster.kubeconfig),
         ).run()
         yield cluster
         operator.close()

@@ -3,47 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance.cluster.protocol import Cluster
-from conformance.model.bounds import Bounds
 from conformance.model.errors import UsageError
-from conformance.operator.events import OnEvent
+from conformance.model.installs import ClusterInstall
 from conformance.operator.installation import Installation
 from conformance.operator.installed import InstalledOperator
-from conformance.operator.operator_options import OperatorOptions
 from conformance.operator.pods.control import PodControl
 from conformance.operator.pods.deployed import Target
 from conformance.operator.pods.pod_template import images
 from conformance.operator.pods.watcher import Watcher
-from conformance.operator.profiles import LoadedProfile
 from conformance.operator.resources import DEPLOYMENTS
 
 
+@dataclass(kw_only=True, eq=False)
 class Adoption(Installation):
     """The operator that others installed: nothing is written but what the warm-up writes, and closing
     removes nothing."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        loaded: LoadedProfile,
-        bounds: Bounds,
-        logs: Path,
-        on_event: OnEvent | None = None,
-        *,
-        options: OperatorOptions | None = None,
-    ) -> None:
-        settings = loaded.profile.pods
-        super().__init__(
-            cluster, loaded, options or OperatorOptions(), bounds,
-            namespace=settings.namespace, on_event=on_event,
-        )  # fmt: skip
-        self.settings = settings
-        self.logs = logs
-        self.facts: dict[str, Any] = {}
+    facts: dict[str, Any] = field(init=False, default_factory=dict)
+    """How it was installed, beside what the cluster shows."""
+
+    @property
+    def namespace(self) -> str:
+        return self.settings.namespace
+
+    @property
+    def settings(self) -> ClusterInstall:
+        return self.profile.pods
+
+    @property
+    def removes(self) -> bool:
+        """True if closing removes the operator."""
+        return False
 
     def _apply(self) -> None:
         """Nothing: it is there."""
@@ -102,11 +96,6 @@ class Adoption(Installation):
         self.ending.callback(removal.close)
         if removes:
             self.ending.callback(watcher.look_away)
-
-    @property
-    def removes(self) -> bool:
-        """True if closing removes the operator."""
-        return False
 
 
 def service_account(deployment: Mapping[str, Any]) -> str:

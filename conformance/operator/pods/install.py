@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from conformance.cluster.certificates import Authority
-from conformance.cluster.protocol import Cluster
-from conformance.model.bounds import Bounds
 from conformance.model.errors import UsageError
 from conformance.model.labels import of_run
 from conformance.operator.certificate import webhook_secret
-from conformance.operator.events import OnEvent
-from conformance.operator.operator_options import OperatorOptions
 from conformance.operator.pods import live_objects
 from conformance.operator.pods.adapt import Adaptation, own_container
 from conformance.operator.pods.adoption import Adoption
@@ -23,7 +18,6 @@ from conformance.operator.pods.helm import check_hooks
 from conformance.operator.pods.operator_image import provide
 from conformance.operator.pods.packages import Package, image_of, read_package
 from conformance.operator.pods.pod_template import images, repository
-from conformance.operator.profiles import LoadedProfile
 from conformance.operator.templates import fill
 from conformance.operator.webhooks import CRD_KIND
 
@@ -33,20 +27,15 @@ _FIRST = ("Namespace", CRD_KIND)
 class PodInstallation(Adoption):
     """One installation, step by step. All that it makes carries the labels of the run."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        loaded: LoadedProfile,
-        options: OperatorOptions,
-        bounds: Bounds,
-        logs: Path,
-        on_event: OnEvent | None = None,
-        *,
-        labels: Mapping[str, str] | None = None,
-    ) -> None:
-        """`labels`: of all that is made, so that it is found again; None: those of the run."""
-        super().__init__(cluster, loaded, bounds, logs, on_event, options=options)
-        self._labels = of_run(cluster.run) if labels is None else dict(labels)
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """By which all that is made is found again."""
+        return of_run(self.cluster.run)
+
+    @property
+    def removes(self) -> bool:
+        """True where the operator does not go with the cluster."""
+        return not self.cluster.throw_away
 
     def _apply(self) -> None:
         package = read_package(
@@ -85,11 +74,6 @@ class PodInstallation(Adoption):
         self.cluster.kinds_changed()
         super()._check_kinds()
 
-    @property
-    def removes(self) -> bool:
-        """True if closing removes the operator."""
-        return not self.cluster.throw_away
-
     def _adaptation(self, package: Package) -> Adaptation:
         """The changes, checked against what is shipped."""
         settings, nodes = self.settings, self.cluster.real_nodes
@@ -106,7 +90,7 @@ class PodInstallation(Adoption):
                 for fault in self.options.faults
             ),
             nodes=nodes,
-            labels=self._labels,
+            labels=self.labels,
         )
         own_container(package.manifests, adaptation, where=self.loaded.shown)
         check_hooks(package.manifests if package.helm else (), nodes, where=self.loaded.shown)
@@ -139,7 +123,7 @@ class PodInstallation(Adoption):
     def _prepare_namespace(self, package: Package, secret: list[dict[str, Any]]) -> None:
         """Make the namespace; before it, find out whether all that will be written may be."""
         name = self.namespace
-        metadata: dict[str, Any] = {"name": name, "labels": self._labels}
+        metadata: dict[str, Any] = {"name": name, "labels": self.labels}
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
         found = settled_namespace(self.api, name, within=self.bounds.install)
         if self.removes:

@@ -8,19 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from conformance.cluster.protocol import ProcessHost
-from conformance.kube import Api
-from conformance.model.bounds import Bounds
 from conformance.model.errors import UsageError
+from conformance.model.installs import ProcessInstall
 from conformance.operator import webhooks
 from conformance.operator.certificate import tls_secret
-from conformance.operator.events import OnEvent
 from conformance.operator.installation import Installation
 from conformance.operator.installed import InstalledOperator
-from conformance.operator.operator_options import OperatorOptions
 from conformance.operator.process.control import ProcessControl
 from conformance.operator.process.fixed_ports import FixedPorts
 from conformance.operator.process.launch import Launch
-from conformance.operator.profiles import LoadedProfile
 from conformance.operator.webhooks import ServiceRef
 
 WEBHOOK_PORT = "port_webhook"
@@ -31,23 +27,19 @@ _CERTIFICATE_FILES = ("tls.crt", "tls.key", "ca.crt")
 class ProcessInstallation(Installation):
     """One installation, step by step."""
 
-    def __init__(
-        self,
-        host: ProcessHost,
-        loaded: LoadedProfile,
-        options: OperatorOptions,
-        bounds: Bounds,
-        on_event: OnEvent | None = None,
-        *,
-        api: Api | None = None,
-    ) -> None:
-        settings = loaded.profile.process
-        super().__init__(
-            host, loaded, options, bounds,
-            namespace=settings.namespace, on_event=on_event, api=api,
-        )  # fmt: skip
-        self._host = host
-        self._settings = settings
+    @property
+    def namespace(self) -> str:
+        return self._settings.namespace
+
+    @property
+    def _settings(self) -> ProcessInstall:
+        return self.profile.process
+
+    @property
+    def _host(self) -> ProcessHost:
+        host = self.cluster.process_host
+        assert host is not None
+        return host
 
     def _apply(self) -> None:
         settings = self._settings
