@@ -60,8 +60,6 @@ class InstalledOperator:
     log_path: Path
     """Its log: output of all its starts, growing."""
     event_log: OperatorEvents
-    facts: dict[str, Any]
-    """How it was installed: user, rights, images, faults. Plain data."""
     ending: contextlib.ExitStack
     """What closes it."""
     served: dict[str, list[str]] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,13 @@ from conformance.operator.installation import Installation
 from conformance.operator.installed import InstalledOperator
 from conformance.operator.pods.control import PodControl
 from conformance.operator.pods.deployed import Target
-from conformance.operator.pods.pod_template import images
 from conformance.operator.pods.watcher import Watcher
 from conformance.operator.resources import DEPLOYMENTS
 
 
-@dataclass(kw_only=True, eq=False)
 class Adoption(Installation):
     """The operator that others installed: nothing is written but what the warm-up writes, and closing
     removes nothing."""
-
-    facts: dict[str, Any] = field(init=False, default_factory=dict)
-    """How it was installed, beside what the cluster shows."""
 
     @property
     def namespace(self) -> str:
@@ -63,23 +58,13 @@ class Adoption(Installation):
         )
         log = self.logs / f"operator-{self.loaded.name}.log"
         self._watch(control, log)
-        user = service_account(deployment)
         return InstalledOperator(
             loaded=self.loaded,
             control=control,
             attachable=asdict(control.target),
-            users=[user],
+            users=[service_account(deployment)],
             log_path=log,
             event_log=self.events,
-            facts={
-                "profile": str(self.loaded.path),
-                "kind": settings.kind.value,
-                "namespace": settings.namespace,
-                "deployment": settings.deployment,
-                "user": user,
-                "images": images([{**deployment, "kind": "Deployment"}]),
-                **self.facts,
-            },
             ending=self.ending,
         )
 

@@ -63,11 +63,6 @@ class PodInstallation(Adoption):
             self._send_adapted(secret)
             package.helm.install(within=self.bounds.install)
             live_objects.adapt(self.api, package.helm.installed(), self._adapt)
-        self.facts = {"loaded_image": image, "faults": list(self.options.faults)}
-        if self.options.crds:
-            self.facts["crds"] = str(self.options.crds)
-        if package.helm:
-            self.facts["chart"] = self.options.chart or self.settings.chart
 
     def _check_kinds(self) -> None:
         live_objects.trust_kinds(self.api, self._adapt)

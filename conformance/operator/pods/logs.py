@@ -68,11 +68,6 @@ class PodLogs:
             lines = file.read().decode("utf-8", "replace").split("\n")[:-1]
         return lines[-1].strip() if lines else ""
 
-    def tail(self, lines: int = 15) -> str:
-        """The last lines."""
-        text = self.path.read_text(encoding="utf-8", errors="replace")
-        return "\n".join(text.splitlines()[-lines:])
-
     def close(self, *, drain: bool = False) -> None:
         """Stop following. `drain`: its pods are gone, so read their logs to the end first."""
         if drain:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -78,7 +77,6 @@ class ProcessInstallation(Installation):
             users=(self.profile.identity_user,),
             log_path=process.log,
             event_log=self.events,
-            facts=self._facts(),
             ending=self.ending,
         )
 
@@ -120,25 +118,3 @@ class ProcessInstallation(Installation):
         """Apply, with references to webhook services changed to reach the process."""
         port, bundle = self._port, self._host.ca_bundle
         self.send(webhooks.reachable(m, port=port, ca_bundle=bundle) for m in manifests)
-
-    def _facts(self) -> dict[str, Any]:
-        values = self._launch.values
-        facts: dict[str, Any] = {
-            "profile": str(self.loaded.path),
-            "user": self.profile.identity_user,
-            "cluster_admin": self._settings.cluster_admin,
-            "namespace": self.namespace,
-            "ports": {
-                key.removeprefix("port_"): int(port)
-                for key, port in values.items()
-                if key.startswith("port_")
-            },
-            "faults": list(self.options.faults),
-        }
-        if self.options.binary is not None:
-            with self.options.binary.open("rb") as program:
-                digest = hashlib.file_digest(program, "sha256").hexdigest()
-            facts |= {"binary": str(self.options.binary), "binary_sha256": digest}
-        if self.options.crds is not None:
-            facts["crds"] = str(self.options.crds)
-        return facts
