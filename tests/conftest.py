@@ -17,7 +17,19 @@ NO_DOCKER = "DGD_CONFORMANCE_NO_DOCKER"
 tests that need one are then counted as skipped; without it they fail."""
 
 
+SNAPSHOTS = "syrupy"
+"""The plugin that compares with stored text. pyproject.toml blocks it, so that runs of cases show
+none of its options, fixtures and summaries; here it is loaded again."""
+
+
+def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
+    pluginmanager.unblock(SNAPSHOTS)
+    pluginmanager.import_plugin(SNAPSHOTS, consider_entry_points=True)
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    # Workers of pytest-xdist follow this list once more, in its order.
+    config.option.plugins.append(SNAPSHOTS)
     config.addinivalue_line("markers", "docker: needs a Docker daemon that can run a kind node")
 
 
