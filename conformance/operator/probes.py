@@ -154,10 +154,7 @@ def _multinode(api: Api, profile: Profile) -> Probe:
     having = [version for version in profile.versions if _has_multinode(crd, version)]
     lacking = [str(version) for version in profile.versions if version not in having]
     kinds = {wanted.kind} if declared else {wanted.kind, LWS}
-    served = [
-        kind for kind in sorted(kinds)
-        if kind in WORKLOADS and resources.served(api, kind, WORKLOADS[kind].group)
-    ]  # fmt: skip
+    served = [k for k in sorted(kinds) if resources.served(api, k, WORKLOADS[k].group)]
     missing = [] if served else [wanted.kind]
     if declared and wanted.gang is not Gang.NONE and not resources.served(api, wanted.gang_kind):
         missing.append(wanted.gang_kind)

@@ -37,8 +37,10 @@ def test_multinode_may_not_be_left_out_where_the_graph_has_the_field(server: Fak
     )
 
 
-def test_a_made_up_kind_of_workload_or_gang_does_not_hide_the_field(server: FakeServer) -> None:
-    multinode = {"kind": "Nothing", "gang": "per-group", "gang_kind": "Nothing"}
+def test_a_kind_of_workload_or_gang_that_is_not_served_does_not_hide_the_field(
+    server: FakeServer,
+) -> None:
+    multinode = {"kind": "DisaggregatedSet", "gang": "per-group", "gang_kind": "Nothing"}
     with pytest.raises(UsageError, match="does not list multinode"):
         probed(server, graph_crd("v1alpha1"), features=["restart"], multinode=multinode)
 
