@@ -7,9 +7,10 @@ import pytest
 from conformance.driver import graphs
 from conformance.driver.trial import Trial
 from conformance.history.records import Expect
+from conformance.model.children import Gang
 from conformance.model.doors import Door, Method
+from conformance.model.features import Feature
 from conformance.model.graph import ApiVersion, Graph, Service
-from conformance.model.profile import Feature, Gang
 from conformance.model.transition import (
     ChangeKind,
     Transition,

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.judge.snapshot import Snapshot, Wanted
+from conformance.model.children import Gang, LwsLayout, Multinode
 from conformance.model.graph import GROUP, ApiVersion, Graph, Role, Service
 from conformance.model.kinds import (
     LWS_GROUP_INDEX_LABEL,
@@ -18,7 +19,7 @@ from conformance.model.kinds import (
     LWS_WORKER_INDEX_LABEL,
 )
 from conformance.model.manifest import manifest, service_spec
-from conformance.model.profile import Gang, LwsLayout, Multinode, Profile
+from conformance.model.profile import Profile
 from conformance.model.state import Obj, State
 
 Raw = dict[str, Any]

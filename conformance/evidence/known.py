@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from conformance.model.profile import KnownFailure, Profile
+from conformance.model.exemptions import KnownFailure
+from conformance.model.profile import Profile
 from conformance.model.verdict import Finding, Verdict
 
 

@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from conformance.model.children import LwsLayout
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, Graph, Service
 from conformance.model.kinds import WorkloadKind, of_platform, ownerless, workload_kind
 from conformance.model.ownership import Attribution, attribute, owner_chain
-from conformance.model.profile import LwsLayout, Profile
+from conformance.model.profile import Profile
 from conformance.model.state import Obj, State
 
 _FINISHED = ("Succeeded", "Failed")

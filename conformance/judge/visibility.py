@@ -14,9 +14,11 @@ from collections.abc import Iterable, Mapping
 from conformance.history.records import Unseen
 from conformance.judge.case import Case
 from conformance.judge.findings import CheckResult, finding
+from conformance.model.children import Gang
+from conformance.model.features import Feature
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP
 from conformance.model.kinds import WORKLOADS
-from conformance.model.profile import Feature, Gang, Profile
+from conformance.model.profile import Profile
 from conformance.model.verdict import CheckerName, Verdict
 
 # Checkers that read no object: what they say stays.

@@ -5,12 +5,12 @@ Whatever differs between builds of operators is a field here, and no branch in t
 
 from __future__ import annotations
 
-import enum
 import fnmatch
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
+from conformance.model.children import LabelNames, Multinode, SingleNode
 from conformance.model.errors import UsageError
 from conformance.model.exemptions import (
     FidelityException,
@@ -18,7 +18,6 @@ from conformance.model.exemptions import (
     Mask,
     Overlap,
     RefusalWord,
-    ReservedPrefix,
     Retained,
     Rollout,
     ServiceClass,
@@ -29,62 +28,13 @@ from conformance.model.features import Feature, Without
 from conformance.model.field_types import Strict, Url
 from conformance.model.graph import ApiVersion
 from conformance.model.installs import ClusterInstall, ProcessInstall
-from conformance.model.kinds import DEPLOYMENT, LWS, POD_GROUP, WORKLOADS
-
-__all__ = [
-    "ClusterInstall",
-    "Feature",
-    "FidelityException",
-    "Gang",
-    "Identity",
-    "KnownFailure",
-    "LabelNames",
-    "LwsLayout",
-    "Mask",
-    "Multinode",
-    "Overlap",
-    "ProcessInstall",
-    "Profile",
-    "Promise",
-    "Promises",
-    "Retained",
-    "Rollout",
-    "ServiceClass",
-    "ServiceRule",
-    "SingleNode",
-    "StatusNames",
-    "Without",
-]
+from conformance.model.promises import Promises
 
 OTHER_USERS = frozenset({"dgd-conformance", "lws-controller-manager", "kwok"})
 """User names of the suite and of what runs beside the operator: an operator under one of them could
 not be told from it."""
 
 _ACCOUNT = "system:serviceaccount:"
-
-
-class Promise(enum.StrEnum):
-    """What an operator does with a kind of change. `either`: both are right."""
-
-    RECONCILE = "reconcile"
-    REFUSE = "refuse"
-    EITHER = "either"
-
-
-class LwsLayout(enum.StrEnum):
-    """How the groups of a multinode service become workloads."""
-
-    PER_REPLICA = "per-replica"
-    """One LWS a replica, each with one group."""
-    SINGLE = "single"
-    """One LWS with as many groups as replicas."""
-
-
-class Gang(enum.StrEnum):
-    """Which gang objects the operator itself makes."""
-
-    PER_GROUP = "per-group"
-    NONE = "none"
 
 
 class Identity(Strict):
@@ -95,77 +45,6 @@ class Identity(Strict):
     organization: str = ""
     url: Url = ""
     version: str = ""
-
-
-def _known_kind(kind: str, *, multinode: bool) -> str:
-    known = [row.kind for row in WORKLOADS.values() if row.multinode is multinode]
-    if kind not in known:
-        nodes = "many nodes" if multinode else "a single node"
-        raise ValueError(f"no workload for {nodes}; expected {' or '.join(known)}")
-    return kind
-
-
-def _single_node_kind(kind: str) -> str:
-    return _known_kind(kind, multinode=False)
-
-
-def _multinode_kind(kind: str) -> str:
-    return _known_kind(kind, multinode=True)
-
-
-class SingleNode(Strict):
-    """What a single-node service becomes."""
-
-    kind: Annotated[str, AfterValidator(_single_node_kind)] = DEPLOYMENT
-    """Kind of the workload whose replicas are the pods of the service."""
-
-
-class Multinode(Strict):
-    """What a multinode service becomes."""
-
-    kind: Annotated[str, AfterValidator(_multinode_kind)] = LWS
-    """Kind of the workload whose groups of pods are the replicas of the service."""
-    layout: LwsLayout = LwsLayout.SINGLE
-    gang: Gang = Gang.NONE
-    gang_kind: str = POD_GROUP
-    gang_min_path: list[str] = ["spec", "minMember"]
-
-    @model_validator(mode="after")
-    def _gangs_are_seen(self) -> Multinode:
-        if self.gang is Gang.NONE and self.gang_kind != POD_GROUP:
-            raise ValueError(
-                f"`gang_kind` has no use with `gang: none`, and would hide {POD_GROUP}s that are left "
-                "over; leave it out, or say `gang: per-group`"
-            )
-        return self
-
-
-class Promises(Strict):
-    """What the operator promises for each kind of change."""
-
-    add_multinode: Promise = Promise.EITHER
-    remove_multinode: Promise = Promise.EITHER
-    change_node_count: Promise = Promise.EITHER
-    replicas: Promise = Promise.RECONCILE
-    image: Promise = Promise.RECONCILE
-    service_added: Promise = Promise.EITHER
-    service_removed: Promise = Promise.EITHER
-    service_renamed: Promise = Promise.EITHER
-    component: Promise = Promise.EITHER
-    """A topology edit of a component that a graph owns: refused, or undone without a trace."""
-    bare_component: Promise = Promise.EITHER
-    """A topology edit of a component without a graph."""
-
-
-class LabelNames(Strict):
-    """Labels by which the operator marks its children."""
-
-    graph: str = "nvidia.com/dynamo-graph-deployment-name"
-    service: str = "nvidia.com/dynamo-component"
-    namespace: str = "nvidia.com/dynamo-namespace"
-    component_type: str = "nvidia.com/dynamo-component-type"
-    reserved: list[ReservedPrefix] = ["nvidia.com/", "leaderworkerset.sigs.k8s.io/"]
-    """Prefixes that belong to the operator: a label of the user under them need not reach children."""
 
 
 def _own_user(name: str) -> str:

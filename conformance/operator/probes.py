@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.kube import Api, Resource
+from conformance.model.children import Gang
 from conformance.model.errors import InfraError, UsageError
+from conformance.model.features import Feature
 from conformance.model.graph import (
     COMPONENT_KIND,
     GRAPH_KIND,
@@ -25,7 +27,7 @@ from conformance.model.graph import (
 )
 from conformance.model.kinds import LWS, WORKLOADS
 from conformance.model.manifest import manifest
-from conformance.model.profile import Feature, Gang, Profile
+from conformance.model.profile import Profile
 from conformance.operator import resources, webhooks
 from conformance.operator.resources import CRDS, VALIDATING_WEBHOOKS
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from conformance.model.doors import Door
+from conformance.model.features import Feature
 from conformance.model.graph import ApiVersion
-from conformance.model.profile import Feature, Profile
+from conformance.model.profile import Profile
 from conformance.plugin.marks import CaseMark, mark_of
 from conformance.plugin.run_options import RunOptions
 

@@ -25,9 +25,9 @@ from conformance.judge.run.storms import operators_writes, too_many
 from conformance.judge.verdict import judge
 from conformance.kube import Api, Resource
 from conformance.model.errors import ConformanceError
+from conformance.model.features import Feature
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP
 from conformance.model.labels import OWNED
-from conformance.model.profile import Feature
 from conformance.model.run_cases import FEATURE, RunCase
 from conformance.record.endings import read_endings
 from conformance.record.operator_log import read_operator_events

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from conformance.model.profile import Feature
+from conformance.model.features import Feature
 
 MARK = "conformance_case"
 _F = TypeVar("_F", bound=Callable[..., Any])

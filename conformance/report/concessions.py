@@ -8,14 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from conformance.model.profile import (
-    Feature,
-    LabelNames,
-    Profile,
-    Promise,
-    ServiceClass,
-    StatusNames,
-)
+from conformance.model.children import LabelNames
+from conformance.model.exemptions import ServiceClass, StatusNames
+from conformance.model.features import Feature
+from conformance.model.profile import Profile
+from conformance.model.promises import Promise
 from conformance.report.model import Concession, ConcessionKind, ConformanceReport
 
 

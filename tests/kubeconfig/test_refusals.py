@@ -19,9 +19,10 @@ from conformance.cluster.embedded import EmbeddedCluster
 from conformance.cluster.kubeconfig import KubeconfigCluster, connectivity, contexts, rights
 from conformance.kube import Api, Resource, raise_for
 from conformance.kube.credentials import Plugin
+from conformance.model.children import Gang
 from conformance.model.errors import UsageError
 from conformance.model.labels import DISPOSABLE
-from conformance.model.profile import Gang, Profile
+from conformance.model.profile import Profile
 from conformance.operator import profiles
 from tests.kube.fake_api import POD, FakeApi
 from tests.kubeconfig.users import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from conformance.cluster.identities import IDENTITIES, OPERATOR
-from conformance.model.profile import OTHER_USERS, Feature
+from conformance.model.features import Feature
+from conformance.model.profile import OTHER_USERS
 from conformance.operator import profiles
 from conformance.plugin.collection import required
 from tests.objects import a_profile

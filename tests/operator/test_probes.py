@@ -8,7 +8,8 @@ import pytest
 
 from conformance.kube import Api
 from conformance.model.errors import UsageError
-from conformance.model.profile import Feature, Profile
+from conformance.model.features import Feature
+from conformance.model.profile import Profile
 from conformance.operator.probes import check_features
 
 from .fakes import FakeServer, component_crd, graph_crd

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from conformance import paths
-from conformance.model.profile import Feature, Gang, LwsLayout, Profile
+from conformance.model.children import Gang, LwsLayout
+from conformance.model.features import Feature
+from conformance.model.profile import Profile
 from conformance.operator import profiles
 from conformance.report.files import schema
 

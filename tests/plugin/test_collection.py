@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.model.profile import Feature
+from conformance.model.features import Feature
 from conformance.plugin.marks import CaseMark, case, case_id, mark_of, title_of
 from tests.plugin.support import CASES, ROOT, fake_run, log, profile
 

@@ -5,16 +5,12 @@ import re
 import pytest
 from pydantic import BaseModel
 
-from conformance.model.installs import ClusterInstall
-from conformance.model.profile import (
-    Feature,
-    Multinode,
-    ProcessInstall,
-    Profile,
-    Promise,
-    Promises,
-    StatusNames,
-)
+from conformance.model.children import Multinode
+from conformance.model.exemptions import StatusNames
+from conformance.model.features import Feature
+from conformance.model.installs import ClusterInstall, ProcessInstall
+from conformance.model.profile import Profile
+from conformance.model.promises import Promise, Promises
 from conformance.model.verdict import CheckerName
 from conformance.operator.templates import PLACEHOLDERS
 from conformance.report import documents

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from conformance.model.bounds import Bounds
-from conformance.model.profile import Profile, Promises
+from conformance.model.profile import Profile
+from conformance.model.promises import Promises
 from conformance.operator import profiles
 from conformance.report import compare, markdown, terminal
 from conformance.report.build import RunFacts, report

@@ -9,7 +9,8 @@ import pytest
 from conformance.evidence.known import known_failure, unexpected_passes
 from conformance.judge.verdict import Judgement
 from conformance.model.bounds import Bounds
-from conformance.model.profile import KnownFailure, Profile
+from conformance.model.exemptions import KnownFailure
+from conformance.model.profile import Profile
 from conformance.model.verdict import CheckerName, Outcome, Verdict
 from conformance.report.build import RunFacts, case_result, overall, report, statistics, summary
 from conformance.report.model import CaseResult, NotRun, ReportedFinding, Summary

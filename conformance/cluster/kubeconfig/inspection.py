@@ -22,8 +22,9 @@ from conformance.cluster.kubeconfig.rights import Right
 from conformance.kube import Api, Resource
 from conformance.model import labels
 from conformance.model.errors import InfraError, UsageError
+from conformance.model.features import Feature
 from conformance.model.kinds import LWS, LWS_GROUP
-from conformance.model.profile import Feature, Profile
+from conformance.model.profile import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

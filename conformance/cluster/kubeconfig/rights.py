@@ -7,10 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from conformance.kube import Api, raise_for
+from conformance.model.children import Gang
 from conformance.model.errors import UsageError
+from conformance.model.features import Feature
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP, PLURALS
 from conformance.model.kinds import LWS_GROUP, POD_GROUP, POD_GROUP_GROUP
-from conformance.model.profile import Feature, Gang, Profile
+from conformance.model.profile import Profile
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _AT_ONCE = 16

@@ -18,7 +18,7 @@ from conformance.judge.state.coexistence import Doubling, Together, doublings
 from conformance.judge.steps import describe, named_service, relevant
 from conformance.judge.wording import nouns, subject
 from conformance.model.bounds import REST_EDGE
-from conformance.model.profile import Rollout
+from conformance.model.exemptions import Rollout
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName, Finding, Verdict
 

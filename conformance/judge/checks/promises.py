@@ -13,7 +13,8 @@ from conformance.judge.findings import finding
 from conformance.judge.steps import answer_of, asked, owned_component, request_of, took
 from conformance.judge.wording import join
 from conformance.model.answers import Answer, RefusedBy
-from conformance.model.profile import Profile, Promise
+from conformance.model.profile import Profile
+from conformance.model.promises import Promise
 from conformance.model.transition import ChangeKind
 from conformance.model.verdict import CheckerName, Finding, Verdict
 

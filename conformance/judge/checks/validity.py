@@ -8,8 +8,9 @@ from conformance.judge.case import Case, CasePoint
 from conformance.judge.doubts import blind_spots, unknown
 from conformance.judge.findings import CheckResult
 from conformance.judge.wording import join
+from conformance.model.features import Feature
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
-from conformance.model.profile import Feature, Profile
+from conformance.model.profile import Profile
 from conformance.model.verdict import CheckerName, Finding
 
 _NAME = CheckerName.VALIDITY

@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from conformance.model.exemptions import Mask
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import DEPLOYMENT
-from conformance.model.profile import Mask
 from conformance.model.state import Obj, State
 
 

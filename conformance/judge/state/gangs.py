@@ -9,7 +9,7 @@ from __future__ import annotations
 from conformance.judge.mismatch import Mismatch, of_service
 from conformance.judge.snapshot import ServiceSnapshot, Snapshot
 from conformance.judge.wording import count, join, noun
-from conformance.model.profile import Gang
+from conformance.model.children import Gang
 from conformance.model.verdict import CheckerName
 
 # Volcano and the schedulers after it find a pod's gang by this annotation.

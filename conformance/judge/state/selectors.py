@@ -10,8 +10,8 @@ import fnmatch
 from conformance.judge.mismatch import Mismatch, of_service
 from conformance.judge.snapshot import ServiceSnapshot, Snapshot
 from conformance.judge.wording import noun, nouns, subject
+from conformance.model.exemptions import ServiceClass, ServiceRule
 from conformance.model.kinds import takes_requests, workload_kind
-from conformance.model.profile import ServiceClass, ServiceRule
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName
 

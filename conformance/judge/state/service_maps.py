@@ -10,9 +10,9 @@ from conformance.judge.mismatch import Mismatch
 from conformance.judge.snapshot import ServiceSnapshot, Snapshot
 from conformance.judge.state.status import status_mismatch
 from conformance.judge.wording import count, noun
+from conformance.model.children import LwsLayout
 from conformance.model.graph import Graph
 from conformance.model.kinds import WORKLOADS
-from conformance.model.profile import LwsLayout
 from conformance.model.state import Obj
 
 

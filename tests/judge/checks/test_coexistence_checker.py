@@ -9,8 +9,9 @@ import pytest
 from conformance.history.records import CheckpointEnd
 from conformance.judge.case import Case
 from conformance.judge.checks import coexistence
+from conformance.model.children import LwsLayout
+from conformance.model.exemptions import Overlap, Rollout
 from conformance.model.graph import Graph
-from conformance.model.profile import LwsLayout, Overlap, Rollout
 from conformance.model.transition import add_multinode, scale, set_image
 from conformance.model.verdict import Finding, Verdict
 from tests.builders import (

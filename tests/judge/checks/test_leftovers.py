@@ -11,8 +11,8 @@ from conformance.history.records import CheckpointEnd, EventType, Scope, Write
 from conformance.judge.case import Case
 from conformance.judge.run.leftovers import check
 from conformance.judge.verdict import Judgement, judge
+from conformance.model.exemptions import Retained
 from conformance.model.labels import OWNED
-from conformance.model.profile import Retained
 from conformance.model.verdict import Finding, Verdict
 from tests.builders import (
     LWS_CONTROLLER,

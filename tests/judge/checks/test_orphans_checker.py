@@ -7,7 +7,7 @@ import pytest
 from conformance.history.records import CheckpointEnd
 from conformance.judge.case import Case
 from conformance.judge.checks import orphans
-from conformance.model.profile import Retained
+from conformance.model.exemptions import Retained
 from conformance.model.transition import remove_multinode, remove_service
 from conformance.model.verdict import Finding, Verdict
 from tests.builders import (

@@ -9,8 +9,9 @@ import pytest
 from conformance.history.history import History
 from conformance.judge.case import Case
 from conformance.judge.checks.availability import check
+from conformance.model.children import LwsLayout
 from conformance.model.graph import Graph
-from conformance.model.profile import LwsLayout, Profile
+from conformance.model.profile import Profile
 from conformance.model.transition import scale
 from conformance.model.verdict import Verdict
 from tests.builders import OPERATOR, PLATFORM, HistoryBuilder, Raw, a_graph, a_profile, settled

@@ -10,7 +10,7 @@ from conformance.history.history import History
 from conformance.history.records import Checkpoint, CheckpointEnd, OperatorEventKind, Scope, Unseen
 from conformance.judge.verdict import judge
 from conformance.judge.visibility import needed
-from conformance.model.profile import Gang
+from conformance.model.children import Gang
 from conformance.model.transition import add_multinode
 from conformance.model.verdict import CheckerName, Outcome, Verdict
 from tests.builders import HistoryBuilder, a_graph, a_profile, settled

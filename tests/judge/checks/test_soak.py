@@ -23,7 +23,7 @@ from conformance.history.records import (
 )
 from conformance.judge.case import Case
 from conformance.judge.verdict import Judgement, judge
-from conformance.model.profile import Retained
+from conformance.model.exemptions import Retained
 from conformance.model.transition import add_multinode
 from conformance.model.verdict import CheckerName, Finding, Verdict
 from conformance.record import endings

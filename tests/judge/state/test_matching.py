@@ -12,8 +12,10 @@ from conformance.judge.state.match import (
 )
 from conformance.judge.state.observed import unobserved
 from conformance.judge.state.progress import progress
+from conformance.model.children import Gang, LwsLayout
+from conformance.model.exemptions import Retained
 from conformance.model.graph import Graph
-from conformance.model.profile import Gang, LwsLayout, Profile, Retained
+from conformance.model.profile import Profile
 from conformance.model.verdict import CheckerName
 from tests.objects import (
     Raw,
