@@ -9,8 +9,8 @@ from conformance.kube.api import Api
 from conformance.kube.manifests import apply_manifests, load_manifests
 from conformance.kube.resource import Resource, served_by
 from conformance.kube.transport import (
+    CONNECT_SECONDS,
     FIELD_MANAGER,
-    USER_AGENT,
     Answer,
     NoAnswerError,
     PatchType,
@@ -25,8 +25,8 @@ from conformance.kube.watch import (
 )
 
 __all__ = [
+    "CONNECT_SECONDS",
     "FIELD_MANAGER",
-    "USER_AGENT",
     "Answer",
     "Api",
     "ForbiddenError",

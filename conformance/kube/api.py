@@ -5,16 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeAlias
 
 from conformance.kube import discovery, table
+from conformance.kube.connection import Connection
 from conformance.kube.resource import Resource, served_by
 from conformance.kube.transport import (
     FIELD_MANAGER,
-    REQUEST_SECONDS,
-    USER_AGENT,
     Answer,
     PatchType,
     Transport,
@@ -33,78 +30,18 @@ Resources: TypeAlias = list[Resource]
 ServedList: TypeAlias = list[discovery.Served]
 
 
-class Api:
+class Api(Transport):
     """A client of one API server with one identity. Thread-safe; connections are kept alive.
 
     Writes answer with `Answer` and do not raise on 4xx, since a refusal is often what is looked
     for; `raise_for` turns one into an InfraError. Reads raise InfraError.
     """
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+    def __init__(self, connection: Connection, *, agent: str, connections: int) -> None:
+        super().__init__(connection, agent=agent, connections=connections)
         self._lock = threading.Lock()
         self._served: ServedList = []
         self._discovered_at = 0.0
-
-    @classmethod
-    def from_kubeconfig(
-        cls,
-        path: Path | str,
-        *,
-        context: str | None = None,
-        user_agent: str = USER_AGENT,
-        connections: int = 16,
-    ) -> Api:
-        """`connections` are kept open for reuse; more are made as needed. Raises UsageError if the
-        file is missing, unreadable or lacks the context."""
-        return cls(
-            Transport.from_kubeconfig(
-                Path(path), context=context, agent=user_agent, connections=connections
-            )
-        )
-
-    def __enter__(self) -> Api:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    @property
-    def server(self) -> str:
-        """The URL of the API server."""
-        return self._transport.server
-
-    def close(self) -> None:
-        """Drop the connections."""
-        self._transport.close()
-
-    def request(
-        self,
-        verb: str,
-        path: str,
-        body: Any = None,
-        content_type: str = "application/json",
-        params: Mapping[str, Any] | None = None,
-        *,
-        accept: str = "application/json",
-        timeout: float = REQUEST_SECONDS,
-    ) -> Answer:
-        """One request (`verb` is an HTTP method, `timeout` seconds) and its answer, whatever its
-        code. Raises InfraError if there was no answer at all."""
-        return self._transport.send(
-            verb,
-            path,
-            body=body,
-            content_type=content_type,
-            params=params,
-            accept=accept,
-            timeout=timeout,
-        )
 
     def get(self, path: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The object at a path. Raises InfraError if it is not there."""
@@ -243,7 +180,7 @@ class Api:
         """Asked anew if the last answer is older than this many seconds."""
         with self._lock:
             if not self._served or time.monotonic() - self._discovered_at > older_than:
-                self._served = discovery.discover(self._transport)
+                self._served = discovery.discover(self)
                 self._discovered_at = time.monotonic()
             return self._served
 
@@ -273,12 +210,7 @@ class Api:
         """(type, object) of each event after that revision, until the server ends the watch. What
         it raises is told in `conformance.kube.watch`, `on_open` too."""
         return watch(
-            self._transport,
-            resource,
-            from_revision,
-            namespace=namespace,
-            timeouts=timeouts,
-            on_open=on_open,
+            self, resource, from_revision, namespace=namespace, timeouts=timeouts, on_open=on_open
         )
 
 

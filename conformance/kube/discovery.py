@@ -37,7 +37,9 @@ def discover(transport: Transport) -> list[Served]:
     server is down are left out, as the API server reports them stale."""
     found: list[Served] = []
     for root in ("/api", "/apis"):
-        answer = raise_for(transport.send("GET", root, accept=_AGGREGATED), f"discovery of {root}")
+        answer = raise_for(
+            transport.request("GET", root, accept=_AGGREGATED), f"discovery of {root}"
+        )
         if answer.body.get("kind") == "APIGroupDiscoveryList":
             found += _aggregated(answer.body)
         else:
@@ -81,7 +83,7 @@ def _classic(transport: Transport, root: str, body: dict[str, Any]) -> Iterator[
         versions = [(str(group["name"]), v) for group in groups for v in _by_preference(group)]
     for group, version in versions:
         path = f"/apis/{group}/{version}" if group else f"/api/{version}"
-        answer = transport.send("GET", path)
+        answer = transport.request("GET", path)
         if not answer.ok:
             continue
         for row in answer.body.get("resources") or ():

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlencode
 
 import urllib3
@@ -88,7 +88,7 @@ class NoAnswerError(InfraError):
 
 
 class Transport:
-    """A thread-safe pool of kept-alive connections with the identity of a kubeconfig."""
+    """Kept-alive connections to one API server with the identity of a kubeconfig. Thread-safe."""
 
     def __init__(self, connection: Connection, *, agent: str, connections: int) -> None:
         configuration = connection.configuration
@@ -111,24 +111,36 @@ class Transport:
 
     @classmethod
     def from_kubeconfig(
-        cls, path: Path, *, context: str | None, agent: str, connections: int
-    ) -> Transport:
-        """Raises UsageError if the file is missing, unreadable or lacks the context, or its
-        credentials cannot be had."""
-        return cls(Connection.read(path, context), agent=agent, connections=connections)
+        cls,
+        path: Path | str,
+        *,
+        context: str | None = None,
+        user_agent: str = USER_AGENT,
+        connections: int = 16,
+    ) -> Self:
+        """`connections` are kept open for reuse; more are made as needed. Raises UsageError if the
+        file is missing, unreadable or lacks the context, or its credentials cannot be had."""
+        return cls(Connection.read(Path(path), context), agent=user_agent, connections=connections)
 
-    def send(
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def request(
         self,
         verb: str,
         path: str,
-        *,
         body: Any = None,
         content_type: str = "application/json",
         params: Mapping[str, Any] | None = None,
+        *,
         accept: str = "application/json",
         timeout: float = REQUEST_SECONDS,
     ) -> Answer:
-        """One request and its answer, whatever its code. Raises InfraError if there was no answer.
+        """One request (`verb` is an HTTP method, `timeout` seconds) and its answer, whatever its
+        code. Raises InfraError if there was no answer at all.
 
         Sent again only where nothing can have happened: a throttled request (429), or a read over a
         kept-alive connection that the server had closed.

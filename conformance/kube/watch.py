@@ -79,7 +79,7 @@ def watch(
     )
     try:
         if response.status != 200:
-            raise _refused(response.status, _words(response.data), resource)
+            raise _refused(response.status, _message(response.data), resource)
         if on_open is not None:
             on_open()
         yield from _events(response, resource, from_revision)
@@ -120,7 +120,7 @@ def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
         yield from (line for line in whole if line.strip())
 
 
-def _words(data: bytes) -> str:
+def _message(data: bytes) -> str:
     """What a refusal says: the message of a Status, else all of it."""
     text = data.decode("utf-8", "replace")
     try:

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import urllib3
 
-from conformance.kube import USER_AGENT
-from conformance.kube.transport import CONNECT_SECONDS, Transport
+from conformance.kube import CONNECT_SECONDS, Api
 from conformance.model.errors import InfraError
 from conformance.operator.resources import PODS
 
@@ -42,9 +41,7 @@ class PodLogs:
         self.path = path
         self.problem = ""
         """Why a log could not be read, in the API server's words; empty if all went well."""
-        self._transport = Transport.from_kubeconfig(
-            kubeconfig, context=None, agent=USER_AGENT, connections=4
-        )
+        self._api = Api.from_kubeconfig(kubeconfig, connections=4)
         self._namespace = namespace
         self._container = container
         self._on_line = on_line
@@ -76,7 +73,7 @@ class PodLogs:
         for follower in self._followers.values():
             follower.interrupt()
         self._join()
-        self._transport.close()
+        self._api.close()
 
     def _join(self) -> None:
         deadline = time.monotonic() + _JOIN_SECONDS
@@ -88,9 +85,7 @@ class PodLogs:
     def open(self, path: str, **params: str) -> urllib3.BaseHTTPResponse:
         """One request for a log."""
         query = {**params, "container": self._container, "timestamps": "true"}
-        return self._transport.stream(
-            path, params=query, connect=CONNECT_SECONDS, read=SILENCE_SECONDS
-        )
+        return self._api.stream(path, params=query, connect=CONNECT_SECONDS, read=SILENCE_SECONDS)
 
     def write(self, line: bytes) -> None:
         """Take one line."""
