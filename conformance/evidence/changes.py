@@ -1,4 +1,4 @@
-"""What one write did to an object, in the words of the people who read it."""
+"""What one write did to an object, in a few phrases."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance.model.graph import GRAPH_KIND
-from conformance.model.kinds import PLATFORM_KINDS, POD_GROUP, WORKLOADS
+from conformance.judge.wording import count, join
+from conformance.model.graph import GRAPH_KIND, short_kind
+from conformance.model.kinds import POD_GROUP, WORKLOADS
 from conformance.model.state import Obj
 
-# Platform kinds whose every write would drown the rest; the drawing and the history have it.
-QUIET_KINDS = frozenset(PLATFORM_KINDS.keys() - {"Pod", "StatefulSet"}) | {"Event", "PodMetrics"}
 _MOST_PATHS = 3
 _VALUE_WIDTH = 48
 
@@ -34,11 +33,11 @@ def _shape(obj: Obj) -> str:
 
 
 def changed(old: Obj, new: Obj) -> list[str]:
-    """What a write did, one phrase a thing; empty if nothing that a reader would look for."""
+    """A phrase for each thing that a write changed; empty if a reader would look for none of them."""
     phrases: list[str] = []
     if new.deleting and not old.deleting:
-        waits = f", waits for {', '.join(new.finalizers)}" if new.finalizers else ""
-        phrases.append(f"deletion asked for{waits}")
+        waits = f", waiting for {', '.join(new.finalizers)}" if new.finalizers else ""
+        phrases.append(f"deletion requested{waits}")
     if new.kind == "Pod":
         return phrases + _flips(old, new)
     phrases += _spec(old, new)
@@ -47,38 +46,30 @@ def changed(old: Obj, new: Obj) -> list[str]:
         if before != after:
             phrases.append(_metadata(name, before, after))
     if [o.get("uid") for o in old.owners] != [o.get("uid") for o in new.owners]:
-        owners = ", ".join(f"{o.get('kind')} {o.get('name')}" for o in new.owners)
-        phrases.append(f"owners now {owners or 'nobody'}")
+        owners = join(f"{short_kind(str(o.get('kind')))} {o.get('name')}" for o in new.owners)
+        phrases.append(f"now owned by {owners}" if owners else "now without an owner")
     return phrases + _flips(old, new)
 
 
 def _metadata(name: str, before: Any, after: Any) -> str:
     if isinstance(before, Mapping):
-        keys = sorted(
-            key for key in before.keys() | after.keys() if before.get(key) != after.get(key)
-        )
-        more = f" and {len(keys) - _MOST_PATHS} more" if len(keys) > _MOST_PATHS else ""
-        return f"{name} changed: {', '.join(keys[:_MOST_PATHS])}{more}"
+        keys = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+        return f"{name} changed: {join(sorted(keys), most=_MOST_PATHS)}"
     return f"{name} now {', '.join(after) or 'none'}"
 
 
 def _spec(old: Obj, new: Obj) -> list[str]:
     row = WORKLOADS.get(new.kind)
-    paths = list(differences(old.spec, new.spec, "spec"))
-    if not paths:
-        return []
-    phrases = []
-    named = {}
-    if row is not None:
-        named[".".join(row.groups)] = "scaled"
-        if row.size:
-            named[".".join(row.size)] = "size"
-    elif new.kind == "StatefulSet":
-        named["spec.replicas"] = "scaled"
-    for path, before, after in paths[:_MOST_PATHS]:
-        phrases.append(f"{named.get(path, path)} {_value(before)}→{_value(after)}")
-    if len(paths) > _MOST_PATHS:
-        phrases.append(f"and {len(paths) - _MOST_PATHS} more fields of the spec")
+    named = {".".join(row.groups) if row else "spec.replicas": "scaled"}
+    if row is not None and row.size:
+        named[".".join(row.size)] = "size"
+    phrases = [
+        f"{named.get(path, path)} {_value(before)}→{_value(after)}"
+        for path, before, after in differences(old.spec, new.spec, "spec")
+    ]
+    more = len(phrases) - _MOST_PATHS
+    if more > 0:
+        phrases[_MOST_PATHS:] = [f"and {count(more, 'more field')} of the spec"]
     return phrases
 
 

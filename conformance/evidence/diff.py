@@ -9,46 +9,48 @@ from typing import Any
 
 import yaml
 
-from conformance.evidence.scene import Scene
+from conformance.evidence import kinds
+from conformance.evidence.excerpt import Excerpt
 from conformance.history.history import History
-from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
-from conformance.model.kinds import POD_GROUP, WORKLOADS
+from conformance.judge.wording import count, subject
+from conformance.model.graph import GRAPH_KIND
 from conformance.model.ownership import attribute
 from conformance.model.state import Obj, State
 from conformance.model.verdict import Finding
 
-_WORKLOADS = [row.kind for row in WORKLOADS.values() if not row.when_declared]
-_KINDS = (GRAPH_KIND, COMPONENT_KIND, *_WORKLOADS, POD_GROUP, "Service")
 # Set by the API server, different in each run, and no help to a reader.
 _HIDDEN_METADATA = ("managedFields", "uid", "resourceVersion", "creationTimestamp", "selfLink")
-_HIDDEN_ANNOTATIONS = ("kubectl.kubernetes.io/last-applied-configuration",)
+_HIDDEN_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 _HIDDEN_CONDITION = ("lastTransitionTime", "lastUpdateTime", "lastHeartbeatTime", "lastProbeTime")
 
 Key = tuple[str, str, str]
 
 
 def render(
-    history: History, scene: Scene, findings: Iterable[Finding] = (), *, limit: int | None = None
+    history: History,
+    excerpt: Excerpt,
+    findings: Iterable[Finding] = (),
+    *,
+    limit: int | None = None,
 ) -> str:
     """Diffs of the objects concerned that changed, the findings' own subjects first.
 
     Concerned are graphs, components, workloads, gang objects and Services of the services that the
     steps touch (of all services if a step names none), and every subject of a finding. With `limit`
-    at most so many lines, and how many were left out. Empty if nothing changed; a subject that did
-    not change is said to be unchanged, since that is often the fault.
+    at most so many lines, and how many were left out. Empty if nothing changed. A subject that did
+    not change is named as unchanged, since that is often the fault.
     """
     subjects = {finding.subject for finding in findings}
-    before = _concerned(history, scene, scene.before, subjects)
-    after = _concerned(history, scene, scene.after, subjects)
-    keys = sorted(before.keys() | after.keys(), key=lambda key: _rank(key, subjects))
+    before = _concerned(history, excerpt, excerpt.before, subjects)
+    after = _concerned(history, excerpt, excerpt.after, subjects)
     lines: list[str] = []
-    for key in keys:
+    for key in sorted(before.keys() | after.keys(), key=lambda key: _rank(key, subjects)):
         changed = _diff(key, before.get(key), after.get(key))
-        if not changed and f"{key[0]}/{key[2]}" in subjects:
-            changed = [f"= {key[0]}/{key[2]}: the same object, unchanged"]
+        if not changed and _named(key) in subjects:
+            changed = [f"= {_named(key)}: the same object, unchanged"]
         lines += changed
     if limit is not None and len(lines) > limit:
-        lines = [*lines[:limit], f"… {len(lines) - limit} more lines"]
+        lines = [*lines[:limit], f"… {count(len(lines) - limit, 'more line')}"]
     return "\n".join(lines)
 
 
@@ -56,51 +58,54 @@ def trimmed(obj: Obj) -> dict[str, Any]:
     """The object without what the API server sets by itself."""
     data = copy.deepcopy(dict(obj.raw))
     metadata = data.get("metadata") or {}
-    for name in _HIDDEN_METADATA:
-        metadata.pop(name, None)
+    _drop(metadata, *_HIDDEN_METADATA)
     annotations = metadata.get("annotations") or {}
-    for name in _HIDDEN_ANNOTATIONS:
-        annotations.pop(name, None)
+    _drop(annotations, _HIDDEN_ANNOTATION)
     if not annotations:
-        metadata.pop("annotations", None)
+        _drop(metadata, "annotations")
     for owner in metadata.get("ownerReferences") or ():
-        owner.pop("uid", None)
+        _drop(owner, "uid")
     status = data.get("status")
-    if isinstance(status, Mapping):
-        for condition in status.get("conditions") or ():
-            for name in _HIDDEN_CONDITION:
-                condition.pop(name, None)
+    for condition in (status.get("conditions") if isinstance(status, Mapping) else None) or ():
+        _drop(condition, *_HIDDEN_CONDITION)
     return data
 
 
-def _concerned(history: History, scene: Scene, state: State, subjects: set[str]) -> dict[Key, Obj]:
-    services = {service for step in scene.steps for service in step.services}
-    everywhere = not services or any(not step.services for step in scene.steps if step.judged)
+def _drop(data: dict[str, Any], *names: str) -> None:
+    for name in names:
+        data.pop(name, None)
+
+
+def _concerned(
+    history: History, excerpt: Excerpt, state: State, subjects: set[str]
+) -> dict[Key, Obj]:
+    services = {service for step in excerpt.steps for service in step.services}
+    everywhere = not services or any(not step.services for step in excerpt.steps if step.judged)
     found: dict[Key, Obj] = {}
     for obj in state:
-        key = (obj.kind, obj.namespace, obj.name)
-        if f"{obj.kind}/{obj.name}" in subjects:
-            found[key] = obj
-        elif obj.kind in _KINDS:
+        concerned = subject(obj) in subjects
+        if not concerned and kinds.asked_for(obj.kind, history.profile):
             service = attribute(state, obj, history.profile).service
-            if everywhere or obj.kind == GRAPH_KIND or not service or service in services:
-                found[key] = obj
+            concerned = everywhere or obj.kind == GRAPH_KIND or service in {"", *services}
+        if concerned:
+            found[obj.kind, obj.namespace, obj.name] = obj
     return found
 
 
-def _rank(key: Key, subjects: set[str]) -> tuple[int, int, Key]:
-    kind, _, name = key
-    place = _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
-    return (0 if f"{kind}/{name}" in subjects else 1, place, key)
+def _named(key: Key) -> str:
+    return f"{key[0]}/{key[2]}"
+
+
+def _rank(key: Key, subjects: set[str]) -> tuple[bool, int, Key]:
+    return _named(key) not in subjects, kinds.place(key[0]), key
 
 
 def _diff(key: Key, old: Obj | None, new: Obj | None) -> list[str]:
-    kind, _, name = key
     if old is not None and new is not None and old.uid != new.uid:
         # Two objects that share a name: their difference is not a change of one object.
         return [*_diff(key, old, None), *_diff(key, None, new)]
-    left = f"before/{kind}/{name}" if old else "/dev/null"
-    right = f"after/{kind}/{name}" if new else "/dev/null"
+    left = f"before/{_named(key)}" if old else "/dev/null"
+    right = f"after/{_named(key)}" if new else "/dev/null"
     return list(difflib.unified_diff(_yaml(old), _yaml(new), left, right, lineterm="", n=2))
 
 

@@ -1,4 +1,4 @@
-"""A judgement in the order in which a person wants it: one sentence, then the evidence."""
+"""A judgement as a person reads it: one sentence, then the evidence."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conformance.evidence import diff, logs, reproduce, tables, timeline
+from conformance.evidence.excerpt import Excerpt, excerpt_of
 from conformance.evidence.known import known_failure
-from conformance.evidence.scene import Scene, scene_of
 from conformance.history.history import History
+from conformance.history.records import CheckpointEnd
 from conformance.model.verdict import Finding, Verdict
 
 if TYPE_CHECKING:
@@ -60,12 +61,12 @@ class Explanation:
                 body = section.brief.rstrip("\n") if section.pasted else _indented(section.brief)
                 parts.append(f"{section.title}\n{body}")
         if self.history_path:
-            parts.append(f"Whole history: {self.history_path}")
+            parts.append(f"The whole history: {self.history_path}")
         return "\n\n".join(parts)
 
 
 def gating(history: History, judgement: Judgement) -> list[Finding]:
-    """The findings that keep the case from conforming: those not known first, then violations
+    """The findings that keep the case from conforming, those that are not known first, and violations
     before unknowns."""
     found = [f for result in judgement.results for f in result.findings if f.gates]
     case, profile = history.header.case, history.profile
@@ -75,42 +76,45 @@ def gating(history: History, judgement: Judgement) -> list[Finding]:
 def explain(history: History, judgement: Judgement, *, history_path: str = "") -> Explanation:
     """The explanation of a judged case. `history_path` is printed as it is given."""
     findings = gating(history, judgement)
-    scene = scene_of(history, findings[0] if findings else None)
+    excerpt = excerpt_of(history, findings[0] if findings else None)
     return Explanation(
         verdict=judgement.verdict,
-        sentence=findings[0].message if findings else _without_finding(history, judgement, scene),
+        sentence=findings[0].message if findings else _without_finding(history, judgement, excerpt),
         findings=tuple(findings),
-        sections=_sections(history, scene, findings),
+        sections=_sections(history, excerpt, findings),
         history_path=history_path,
     )
 
 
-def _without_finding(history: History, judgement: Judgement, scene: Scene) -> str:
+def _without_finding(history: History, judgement: Judgement, excerpt: Excerpt) -> str:
     case = history.header.case
     if judgement.verdict is not Verdict.CONFORMS:
         return f"{case}: nothing was judged, so nothing is proven"
     outcomes = ", ".join(f"{name} {outcome}" for name, outcome in judgement.outcomes.items())
-    held = (
-        f", held for {scene.checkpoint.hold:g} s"
-        if scene.checkpoint and scene.checkpoint.hold
-        else ""
-    )
+    end = excerpt.checkpoint
+    held = f", held for {end.hold:g} s" if end and end.end is CheckpointEnd.HELD else ""
     return f"{case} conforms: {outcomes or 'nothing changed'}{held}"
 
 
-def _sections(history: History, scene: Scene, findings: list[Finding]) -> tuple[Section, ...]:
-    before, after = tables.before_and_after(history, scene)
+def _sections(history: History, excerpt: Excerpt, findings: list[Finding]) -> tuple[Section, ...]:
+    before, after = tables.before_and_after(history, excerpt)
     script = reproduce.script(history)
     told = (
-        Section(name="before.txt", title="Before", text=before, brief=before),
-        Section(name="after.txt", title="After", text=after, brief=after),
+        Section(name="before.txt", title="Tables before", text=before, brief=before),
+        Section(name="after.txt", title="Tables after", text=after, brief=after),
         Section(
             name="timeline.txt",
-            title="Timeline (seconds from the API's answer)",
-            text=timeline.render(history, scene),
-            brief=timeline.render(history, scene, limit=TIMELINE_LINES),
+            title="Timeline (seconds after the API's answer)",
+            text=timeline.render(history, excerpt),
+            brief=timeline.render(history, excerpt, limit=TIMELINE_LINES),
         ),
-        Section(name="reproduce.sh", title="Again by hand", text=script, brief=script, pasted=True),
+        Section(
+            name="reproduce.sh",
+            title="Reproduce with kubectl",
+            text=script,
+            brief=script,
+            pasted=True,
+        ),
     )
     if not findings:
         # Rendering the difference is what costs most, and nobody looks for a fault here.
@@ -120,14 +124,14 @@ def _sections(history: History, scene: Scene, findings: list[Finding]) -> tuple[
         Section(
             name="objects.diff",
             title="What changed",
-            text=diff.render(history, scene, findings),
-            brief=diff.render(history, scene, findings, limit=DIFF_LINES),
+            text=diff.render(history, excerpt, findings),
+            brief=diff.render(history, excerpt, findings, limit=DIFF_LINES),
         ),
         Section(
             name="operator.log",
-            title="The operator's log in that time",
-            text=logs.render(history, scene),
-            brief=logs.render(history, scene, limit=LOG_LINES),
+            title="The operator's log of that time",
+            text=logs.render(history, excerpt),
+            brief=logs.render(history, excerpt, limit=LOG_LINES),
         ),
         told[-1],
     )

@@ -1,4 +1,4 @@
-"""Known failures: what the profile admits. They match case, checker and subject, nothing wider."""
+"""Known failures that the profile lists. Each matches by case, checker and subject."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _matches(pattern: str, text: str) -> bool:
 
 def known_failure(profile: Profile, case: str, finding: Finding) -> KnownFailure | None:
     """The entry of the profile that this gating finding is, or None."""
-    # What could not be told is no known failure: an entry must not excuse a gap.
+    # An entry must not excuse what could not be judged, such as a gap.
     if finding.verdict is not Verdict.VIOLATES:
         return None
     for failure in profile.known_failures:
@@ -34,8 +34,8 @@ def known_failure(profile: Profile, case: str, finding: Finding) -> KnownFailure
 def unexpected_passes(
     profile: Profile, case: str, findings: Iterable[Finding], *, race: bool, judged: bool = True
 ) -> list[KnownFailure]:
-    """Entries for this case that no finding showed. `sometimes` excuses only a race, and a case
-    that was not fully judged (`judged` False) excuses all."""
+    """Entries for this case that no finding matches. `sometimes` excuses only a race; a case that was
+    not fully judged (`judged` False) excuses all."""
     if not judged:
         return []
     shown = [known_failure(profile, case, finding) for finding in findings]

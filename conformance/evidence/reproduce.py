@@ -1,4 +1,4 @@
-"""The case as a shell script: kubectl lines that send the same requests through the same doors."""
+"""The case as a shell script: kubectl lines that send the same requests in the same API versions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,10 @@ from conformance.history.records import Foreign, Step
 from conformance.model.graph import GROUP, PLURALS, ApiVersion
 from conformance.model.manifest import manifest
 
-_PATCH_TYPES = {
-    "application/merge-patch+json": "merge",
-    "application/json-patch+json": "json",
-    "application/strategic-merge-patch+json": "strategic",
-}
+_JSON_PATCH = "application/json-patch+json"
 _APPLY = "application/apply-patch+yaml"
 _SERVER_SET = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
-_LOOK = "kubectl -n {ns} get deployments,leaderworkersets,podgroups"
+_LIST = "kubectl -n {ns} get deployments,leaderworkersets,podgroups"
 DEFAULT_FIELD_MANAGER = "dgd-conformance"
 # Requests closer together than this (s) were meant to be quick; kubectl itself takes longer.
 _AT_ONCE = 0.5
@@ -33,18 +29,17 @@ _AT_ONCE = 0.5
 def script(history: History) -> str:
     """A POSIX shell script that repeats the case against the current kubectl context.
 
-    It waits between steps for as long as the case did, and ends with the listing that a bug report
-    wants. Steps on the operator itself are comments: only its owner knows how to restart it.
+    The script waits between steps for as long as the case did, and ends with the listing that a bug
+    report needs. Steps on the operator itself are comments: only its owner knows how to restart it.
     """
     header = history.header
-    names = list(dict.fromkeys([history.namespace, *(s.namespace for s in history.steps)]))
+    found = [history.namespace, *(step.namespace for step in history.steps)]
+    namespaces = [shlex.quote(name) for name in dict.fromkeys(found) if name]
     lines = [
         f"# {header.case}: {' '.join(header.title.split())}",
-        f"# operator {header.operator}; needs a cluster with its CRDs and LeaderWorkerSet",
+        f"# Run this where the operator {header.operator} and LeaderWorkerSet are installed.",
+        *(f"kubectl create namespace {name}" for name in namespaces),
     ]
-    for name in names:
-        if name:
-            lines.append(f"kubectl create namespace {shlex.quote(name)}")
     foreign = sorted(history.foreign, key=lambda record: record.at)
     done = 0.0
     for step in history.steps:
@@ -59,14 +54,12 @@ def script(history: History) -> str:
         lines += _foreign(history, record)
     if history.checkpoints:
         lines.append(f"sleep {max(1, math.ceil(history.checkpoints[-1].at - done))}")
-    for name in names:
-        if name:
-            lines.append(_LOOK.format(ns=shlex.quote(name)))
+    lines += [_LIST.format(ns=name) for name in namespaces]
     return "\n".join(lines) + "\n"
 
 
 def _step(history: History, step: Step) -> Iterator[str]:
-    yield f"# {step.name}" + ("" if step.judged else " (arranging)")
+    yield f"# {step.name}" + ("" if step.judged else " (setup)")
     verb = str(step.request.get("verb", "")).upper()
     body = step.request.get("body")
     ns = shlex.quote(step.namespace or history.namespace)
@@ -86,7 +79,7 @@ def _step(history: History, step: Step) -> Iterator[str]:
         apply = f"kubectl -n {ns} apply --server-side --force-conflicts --field-manager={manager}"
         yield from _heredoc(apply, body)
     else:
-        kind = _PATCH_TYPES.get(str(step.request.get("contentType")), "merge")
+        kind = "json" if step.request.get("contentType") == _JSON_PATCH else "merge"
         text = json.dumps(body, ensure_ascii=False)
         yield f"kubectl -n {ns} patch {target} --type={kind} -p {shlex.quote(text)}"
 
@@ -109,9 +102,9 @@ def _version(history: History, step: Step) -> ApiVersion:
 
 def _foreign(history: History, record: Foreign) -> Iterator[str]:
     life = history.lives.get(record.uid)
-    yield f"# an object of somebody else's: {record.kind} {record.name}"
+    yield f"# {record.kind} {record.name}, an object that is not the operator's"
     if life is None:
-        yield f"# (its content was not recorded; make a {record.kind} named {record.name})"
+        yield f"# (its content was not recorded: create a {record.kind} named {record.name})"
         return
     body = copy.deepcopy(dict(life.first.raw))
     (body.get("metadata") or {}).pop("ownerReferences", None)
@@ -123,7 +116,7 @@ def _heredoc(command: str, body: Any) -> Iterator[str]:
     if isinstance(data, dict):
         data.pop("status", None)
         for name in _SERVER_SET:
-            # A stored version or uid would make the API server refuse the line on a fresh cluster.
+            # With a stored resourceVersion or uid, another API server would reject the object.
             (data.get("metadata") or {}).pop(name, None)
     text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=96)
     end = "EOF"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from conformance.evidence.scene import Scene
+from conformance.evidence import kinds
+from conformance.evidence.excerpt import Excerpt
 from conformance.history.history import History
 from conformance.history.records import Checkpoint, Tables
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
@@ -12,7 +13,6 @@ from conformance.model.kinds import DEPLOYMENT, LWS, POD_GROUP
 from conformance.model.ownership import describe_owner
 from conformance.model.state import Obj, State
 
-_ORDER = (GRAPH_KIND, COMPONENT_KIND, DEPLOYMENT, LWS, POD_GROUP, "Service", "StatefulSet", "Pod")
 # Their absence is evidence, so an empty table of these is printed as kubectl says it.
 _ALWAYS = (DEPLOYMENT, LWS)
 
@@ -79,11 +79,11 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
 }
 
 
-def before_and_after(history: History, scene: Scene) -> tuple[str, str]:
-    """The tables at the start and at the end of a scene, each as one text."""
-    earlier = history.checkpoint_before(scene.checkpoint) if scene.checkpoint else None
-    before = _printed(history, earlier) or from_state(scene.before, now=scene.start)
-    after = _printed(history, scene.checkpoint) or from_state(scene.after, now=scene.end)
+def before_and_after(history: History, excerpt: Excerpt) -> tuple[str, str]:
+    """The tables at the start and at the end of an excerpt, each as one text."""
+    earlier = history.checkpoint_before(excerpt.checkpoint) if excerpt.checkpoint else None
+    before = _printed(history, earlier) or from_state(excerpt.before, now=excerpt.start)
+    after = _printed(history, excerpt.checkpoint) or from_state(excerpt.after, now=excerpt.end)
     return before, after
 
 
@@ -97,32 +97,32 @@ def _printed(history: History, checkpoint: Checkpoint | None) -> str:
 
 
 def join(text: Mapping[str, str], *, namespace: str) -> str:
-    """Printed tables (kind → text) as one text, the graph's kinds first, empty ones left out."""
+    """Printed tables (kind → text) as one text, the graph first, empty tables left out."""
     parts = []
-    for kind in [*_ORDER, *sorted(text.keys() - set(_ORDER))]:
+    for kind in sorted({*text, *_ALWAYS}, key=lambda kind: (kinds.place(kind), kind)):
         table = text.get(kind, "").strip("\n")
         if table:
-            parts.append(f"$ kubectl get {_plural(kind)}\n{table}")
+            parts.append(_got(kind, table))
         elif kind in _ALWAYS:
             parts.append(_nothing(kind, namespace))
     return "\n\n".join(parts)
 
 
 def from_state(state: State, *, now: float) -> str:
-    """Tables drawn from recorded objects, with each object's owner beside it.
-
-    `now` is the time at which ages are counted, seconds since the epoch.
-    """
+    """Tables drawn from recorded objects, with the owner of each. Ages are as of `now`, seconds since
+    the epoch."""
     namespace = next((obj.namespace for obj in state if obj.namespace), "")
     parts = []
-    for kind in _ORDER:
+    for kind in kinds.SHOWN:
+        columns = _COLUMNS.get(kind, ())
         objects = sorted(state.of_kind(kind), key=lambda obj: (obj.namespace, obj.name))
         if objects:
-            rows = [["NAME", *(name for name, _ in _COLUMNS[kind]), "AGE", "CONTROLLED BY"]]
+            rows = [["NAME", *(name for name, _ in columns), "AGE", "CONTROLLED BY"]]
             for obj in objects:
-                cells = [str(read(obj)) for _, read in _COLUMNS[kind]]
-                rows.append([obj.name, *cells, _age(obj, now), describe_owner(state, obj)])
-            parts.append(f"$ kubectl get {_plural(kind)}\n{_aligned(rows)}")
+                owner = describe_owner(state, obj) if obj.owners else "<none>"
+                cells = [str(read(obj)) for _, read in columns]
+                rows.append([obj.name, *cells, _age(obj, now), owner])
+            parts.append(_got(kind, _aligned(rows)))
         elif kind in _ALWAYS:
             parts.append(_nothing(kind, namespace))
     return "\n\n".join(parts)
@@ -130,14 +130,11 @@ def from_state(state: State, *, now: float) -> str:
 
 def _nothing(kind: str, namespace: str) -> str:
     where = f" in {namespace} namespace" if namespace else ""
-    return f"$ kubectl get {_plural(kind)}\nNo resources found{where}."
+    return _got(kind, f"No resources found{where}.")
 
 
-def _plural(kind: str) -> str:
-    lower = kind.lower()
-    if lower.endswith("y"):
-        return lower[:-1] + "ies"
-    return lower + ("es" if lower.endswith(("s", "x")) else "s")
+def _got(kind: str, output: str) -> str:
+    return f"$ kubectl get {kinds.plural(kind)}\n{output}"
 
 
 def _age(obj: Obj, now: float) -> str:

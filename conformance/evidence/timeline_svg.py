@@ -1,4 +1,4 @@
-"""The drawn timeline: bars of object lifetimes by service, with steps, deadline, hold and gaps."""
+"""The drawn timeline: lifetimes of objects by service, with steps, deadlines, holds and gaps."""
 
 from __future__ import annotations
 
@@ -9,9 +9,15 @@ from importlib import resources
 
 import jinja2
 
-from conformance.evidence.bars import Bar, groups
+from conformance.evidence import kinds
+from conformance.evidence.excerpt import offset
+from conformance.evidence.lifetimes import Bar, Group, groups
+from conformance.evidence.timeline import request_of
 from conformance.history.history import History
 from conformance.history.records import Checkpoint, CheckpointEnd
+from conformance.judge.wording import by
+from conformance.model.graph import short_kind
+from conformance.model.kinds import WORKLOADS
 from conformance.model.verdict import Finding, Verdict
 
 _WIDTH = 1080
@@ -22,19 +28,8 @@ _STEP_ROW = 14
 _HEAD = 30
 _TICKS = 10
 _NARROWEST = 2.5
-_KINDS = {
-    "DynamoGraphDeployment": "graph",
-    "DynamoComponentDeployment": "component",
-    "Deployment": "deployment",
-    "LeaderWorkerSet": "lws",
-    "PodCliqueSet": "lws",
-    "DisaggregatedSet": "lws",
-    "PodGroup": "podgroup",
-    "Service": "service",
-    "StatefulSet": "statefulset",
-    "Pod": "pod",
-}
 _LABEL_WIDTH = 44
+_OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +110,8 @@ def render(history: History, findings: Iterable[Finding] = (), *, zero: float | 
         zero = (judged or [start])[0]
     step_marks = _step_marks(history, scale)
     top = _HEAD + _STEP_ROW * max((mark.y for mark in step_marks), default=0) + _STEP_ROW
-    rows = _rows(history, accused, scale, zero, top + 18)
+    found = groups(history, accused)
+    rows = _rows(found, scale, zero, top + 18)
     bottom = rows[-1].y + _ROW if rows else top + 40
     return _template().render(
         width=_WIDTH,
@@ -131,23 +127,17 @@ def render(history: History, findings: Iterable[Finding] = (), *, zero: float | 
         ticks=scale.ticks(zero),
         rows=rows,
         steps=step_marks,
-        holds=[
-            _hold(checkpoint, scale) for checkpoint in history.checkpoints if checkpoint.reached_at
-        ],
-        deadlines=[
-            _deadline(checkpoint, scale)
-            for checkpoint in history.checkpoints
-            if _missed(checkpoint)
-        ],
+        holds=[_hold(one, scale) for one in history.checkpoints if one.reached_at],
+        deadlines=[_deadline(one, scale) for one in history.checkpoints if _missed(one)],
         gaps=[
             _Mark(
                 x=scale.x(gap.at),
                 text="gap",
-                title=f"gap: {gap.kind or 'every kind'}, {gap.reason}",
+                title=f"gap: {gap.kind or 'any kind'}, {gap.reason}",
             )
             for gap in history.gaps
         ],
-        legend=_legend(rows),
+        legend=_legend({bar.kind for group in found for bar in group.bars}),
     )
 
 
@@ -160,11 +150,9 @@ def _template() -> jinja2.Template:
     return environment.from_string(text)
 
 
-def _rows(
-    history: History, accused: frozenset[str], scale: _Scale, zero: float, y: int
-) -> list[_Row]:
+def _rows(found: Iterable[Group], scale: _Scale, zero: float, y: int) -> list[_Row]:
     rows: list[_Row] = []
-    for group in groups(history, accused):
+    for group in found:
         rows.append(_Row(y=y, label=group.title, title=group.title, heading=True))
         y += _ROW
         for bar in group.bars:
@@ -180,15 +168,18 @@ def _rows(
 
 def _row(bar: Bar, scale: _Scale, zero: float, y: int) -> _Row:
     end = scale.end if bar.end is None else bar.end
-    until = "still there at the end" if bar.end is None else f"gone at {bar.end - zero:+.2f} s"
-    title = f"{bar.label}: from {bar.start - zero:+.2f} s, {until}; created by {bar.creator}"
+    start = offset(bar.start - zero).strip()
+    gone = "still there at the end"
+    if bar.end is not None:
+        gone = f"gone at {offset(bar.end - zero).strip()}"
+    title = f"{bar.label}: from {start}, {gone}; created by {by(bar.creator)}"
     leaving = None if bar.leaving is None else scale.x(bar.leaving)
     label = bar.label if len(bar.label) <= _LABEL_WIDTH else bar.label[: _LABEL_WIDTH - 1] + "…"
     return _Row(
         y=y,
         label=label,
         title=title,
-        kind=_KINDS.get(bar.kind, "other"),
+        kind=_class(bar.kind),
         accused=bar.accused,
         x=scale.x(bar.start),
         width=max(scale.width(bar.start, end), _NARROWEST),
@@ -212,14 +203,15 @@ def _step_marks(history: History, scale: _Scale) -> list[_Mark]:
         y = next((n for n, end in enumerate(right_most) if end <= left), len(right_most))
         right_most[y : y + 1] = [left + width]
         marks.append(
-            _Mark(x=x, text=text, y=y, title=f"{step.name} through {step.door}", flip=flip)
+            _Mark(x=x, text=text, y=y, title=f"{step.name} by {request_of(step)}", flip=flip)
         )
     return marks
 
 
 def _hold(checkpoint: Checkpoint, scale: _Scale) -> _Mark:
     reached = checkpoint.reached_at or checkpoint.at
-    return _Mark(x=scale.x(reached), text="hold", width=scale.width(reached, checkpoint.at))
+    text = "held" if checkpoint.end is CheckpointEnd.HELD else "matched"
+    return _Mark(x=scale.x(reached), text=text, width=scale.width(reached, checkpoint.at))
 
 
 def _missed(checkpoint: Checkpoint) -> bool:
@@ -236,23 +228,22 @@ def _deadline(checkpoint: Checkpoint, scale: _Scale) -> _Mark:
     )
 
 
-def _legend(rows: list[_Row]) -> list[tuple[float, str, str]]:
-    names = {
-        "graph": "DGD",
-        "component": "DCD",
-        "deployment": "Deployment",
-        "lws": "LeaderWorkerSet",
-        "podgroup": "PodGroup",
-        "service": "Service",
-        "statefulset": "StatefulSet",
-        "pod": "Pod (strong: Ready)",
-        "other": "other",
-    }
-    present = {row.kind for row in rows if row.kind}
+def _class(kind: str) -> str:
+    """The class of its bars in the style sheet."""
+    if kind in WORKLOADS:
+        return "multinode" if WORKLOADS[kind].multinode else "single-node"
+    return short_kind(kind).lower() if kind in kinds.SHOWN else _OTHER
+
+
+def _legend(present: set[str]) -> list[tuple[float, str, str]]:
+    names = {kind: short_kind(kind) for kind in kinds.SHOWN if kind in present}
+    if present - names.keys():
+        names[_OTHER] = _OTHER
+    if "Pod" in names:
+        names["Pod"] = "Pod (strong: Ready)"
     legend = []
     x = float(_LEFT)
     for kind, name in names.items():
-        if kind in present:
-            legend.append((x, kind, name))
-            x += 7 * len(name) + 28
+        legend.append((x, _class(kind), name))
+        x += 7 * len(name) + 28
     return legend

@@ -9,6 +9,8 @@ AssertionError
 
 from __future__ import annotations
 
+import enum
+
 
 class ConformanceError(Exception):
     """Base of every error that the suite raises on purpose."""
@@ -28,3 +30,13 @@ class Violation(AssertionError):  # noqa: N818 - a verdict, not an error of the 
     An AssertionError, which pytest and Allure count as a defect of the product (failed) and not of
     the test (broken).
     """
+
+
+class Exit(enum.IntEnum):
+    """Exit codes of `python -m conformance`; 0, 1, 4 and 5 are pytest's own for the same."""
+
+    OK = 0
+    DIFFERS = 1
+    UNKNOWN = 3
+    USAGE = 4
+    NOTHING = 5

@@ -71,7 +71,7 @@ def _places(items: list[pytest.Item], options: RunOptions) -> list[CaseResult]:
         places.append(
             CaseResult(
                 id=case_id(item), feature=mark.feature, title=title_of(item), operator=operator,
-                node=item.nodeid, not_run=NotRun.UNSUPPORTED if reason else None,
+                nodeid=item.nodeid, not_run=NotRun.UNSUPPORTED if reason else None,
                 reason=reason or "", required=collection.required(missing, profile),
             )
         )  # fmt: skip

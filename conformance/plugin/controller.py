@@ -56,7 +56,7 @@ class Controller:
         self._expected = collected.cases
         self._director.expect_cases(
             {
-                case.node: (case.operator, case.node in collected.groups)
+                case.nodeid: (case.operator, case.nodeid in collected.groups)
                 for case in collected.cases
                 if case.not_run is not NotRun.DESELECTED
             }

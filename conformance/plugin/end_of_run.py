@@ -32,8 +32,8 @@ from conformance.model.run_cases import FEATURE, RunCase
 from conformance.record.endings import read_endings
 from conformance.record.operator_log import read_operator_events
 from conformance.record.run_record import RunRecord
-from conformance.report.build import case_result, history_file
-from conformance.report.collect import history_path, write_case
+from conformance.report.build import case_result
+from conformance.report.files import history_file, history_path, write_case
 from conformance.report.model import CaseResult, NotRun
 
 # A hundred graphs at once need some 20 s on two cores, more under load: one more deletion deadline

@@ -19,8 +19,8 @@ from conformance.plugin.worker import Worker
 from conformance.record.endings import case_conforms
 from conformance.report import junit
 from conformance.report.allure import KNOWN_MARK, allure_case
-from conformance.report.build import case_result, history_file
-from conformance.report.collect import history_path, write_case
+from conformance.report.build import case_result
+from conformance.report.files import history_file, history_path, write_case
 
 
 def run_case(item: pytest.Item, trial: Trial, worker: Worker, ended: BaseException | None) -> None:
@@ -44,7 +44,7 @@ def run_case(item: pytest.Item, trial: Trial, worker: Worker, ended: BaseExcepti
     path = history_path(results, trial.case, trial.environment.operator)
     store.write(path, history)
     result = case_result(
-        history, judgement, duration=time.time() - trial.started_at, node=item.nodeid,
+        history, judgement, duration=time.time() - trial.started_at, nodeid=item.nodeid,
         history_file=history_file(path, results=results), error=str(problem) if problem else "",
     )  # fmt: skip
     write_case(results, result)
@@ -60,5 +60,5 @@ def run_case(item: pytest.Item, trial: Trial, worker: Worker, ended: BaseExcepti
         text = result.sentence if result.unexpected_passes else explanation.text
         raise problem or InfraError(text)
     if result.known:
-        known = next(finding for finding in result.findings if finding.known)
-        pytest.xfail(f"{KNOWN_MARK}: {known.known}: {known.message}")
+        known = next(finding for finding in result.findings if finding.known_failure)
+        pytest.xfail(f"{KNOWN_MARK}: {known.known_failure}: {known.message}")

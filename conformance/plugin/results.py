@@ -15,7 +15,7 @@ from conformance.model.errors import UsageError
 from conformance.model.installs import Placement
 from conformance.model.run_cases import FEATURE, RunCase
 from conformance.plugin.run_options import RunOptions
-from conformance.report import allure, collect
+from conformance.report import allure, collect, files
 from conformance.report.build import RunFacts
 from conformance.report.concessions import environment
 from conformance.report.model import CaseResult, ConformanceReport
@@ -40,7 +40,7 @@ def prepare(results: Path) -> FileLock:
             f"--results={results} cannot be used ({error.strerror}); expected a directory that can "
             "be written to"
         ) from None
-    collect.begin(results)
+    files.begin(results)
     for part in ("live", "logs", "allure-results"):
         shutil.rmtree(results / part, ignore_errors=True)
     (results / "live").mkdir()
@@ -69,7 +69,7 @@ def write_reports(
     why the run ended early, if it did."""
     for case in cases:
         if case.not_run is not None:
-            collect.write_case(run.results, case)
+            files.write_case(run.results, case)
     versions = {"suite": __version__, "python": sys.version.split()[0]}
     facts = {
         loaded.name: RunFacts(
@@ -81,7 +81,7 @@ def write_reports(
                 **(opened[loaded.name].versions if loaded.name in opened else {}),
             },
             options={"operator": loaded.given, **options},
-            admin=run.cluster.placement is Placement.PROCESS
+            cluster_admin=run.cluster.placement is Placement.PROCESS
             and loaded.profile.process.cluster_admin,
             profile_sha256=loaded.sha256,
         )

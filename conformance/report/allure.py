@@ -1,8 +1,8 @@
-"""Into Allure: labels, a step a transition, a step a checker, attachments.
+"""Into Allure: labels, a step for each transition and each checker, attachments.
 
-The only module that imports allure; every call is a no-op without `--alluredir`.
-`allure_case` is called once from inside a pytest test (its call phase), before Violation or
-InfraError is raised: an AssertionError is counted as failed (the product), any other as broken.
+The only module that imports allure; every call is a no-op without `--alluredir`. `allure_case` is
+called once from inside a pytest test (its call phase), before Violation or InfraError is raised: Allure
+counts an AssertionError as failed (the product is wrong), any other error as broken.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import allure
 import allure_commons
 
 from conformance.evidence import timeline_svg
-from conformance.evidence.explain import Explanation, Section
+from conformance.evidence.excerpt import checkpoint_of, matched_after
+from conformance.evidence.explain import Explanation
 from conformance.evidence.timeline import describe_step
 from conformance.history.history import History
-from conformance.history.records import Checkpoint, Step
+from conformance.history.records import Checkpoint, CheckpointEnd, Step
 from conformance.model.errors import InfraError, Violation
 from conformance.model.verdict import Outcome, Verdict
 
@@ -35,30 +36,16 @@ _types: Any = allure.attachment_type
 
 EPIC = "DGD operator conformance"
 KNOWN_MARK = "known failure"
-"""Reason with which an expected failure is skipped or xfailed; its category is found by it."""
+"""Begins the reason of an expected failure (xfail); its category is found by it."""
 
-# The first part of a feature's name → how bad it is when it fails; anything else is normal.
-_SEVERITIES = {
-    "add": "critical",
-    "remove": "critical",
-    "count": "critical",
-    "delete": "critical",
-    "component": "critical",
-    "idle": "minor",
-}
-_PLAIN = (
-    ("before.txt", "Tables before"),
-    ("after.txt", "Tables after"),
-    ("timeline.txt", "Timeline"),
-    ("objects.diff", "What changed"),
-    ("operator.log", "Operator log"),
-    ("reproduce.sh", "Again by hand"),
-)
+# The first part of a feature's name → how bad a failure is; anything else is normal.
+_SEVERITIES = dict.fromkeys(("add", "remove", "count", "delete", "component"), "critical")
+_SEVERITIES["idle"] = "minor"
 _NO_OUTCOME = {Outcome.FAILED: Violation, Outcome.INCONCLUSIVE: InfraError}
 
 
 def active() -> bool:
-    """True if a results folder was asked for, so that rendering is worth its time."""
+    """True with `--alluredir`, so that rendering is worth its time."""
     return _listener() is not None
 
 
@@ -72,11 +59,11 @@ def allure_case(history: History, judgement: Judgement, explanation: Explanation
     _dynamic.story(header.title or header.case)
     _dynamic.title(header.case)
     _dynamic.description(explanation.sentence)
-    _dynamic.severity(_severity(header.feature))
+    _dynamic.severity(_SEVERITIES.get(header.feature.partition("-")[0], "normal"))
     _dynamic.label("operator", header.operator)
     _dynamic.tag(str(judgement.verdict))
-    # historyId hashes parameter values without their names, so there is exactly one string for the
-    # case and one for the operator; what differs in each run is excluded (allure-python#778).
+    # historyId hashes the values of parameters without their names. The case and the operator make
+    # it unique; what differs in each run is excluded (allure-python#778).
     _dynamic.parameter("case", header.case)
     _dynamic.parameter("operator", header.operator)
     _dynamic.parameter("namespace", header.namespace, excluded=True)
@@ -87,19 +74,15 @@ def allure_case(history: History, judgement: Judgement, explanation: Explanation
     _attachments(history, explanation)
 
 
-def _severity(feature: str) -> str:
-    for name in (feature, feature.partition("-")[0]):
-        if name in _SEVERITIES:
-            return _SEVERITIES[name]
-    return "normal"
-
-
 def _transition(history: History, step: Step, outcome: Outcome | None) -> None:
-    checkpoint = next((m for m in history.checkpoints if step.name in m.steps), None)
+    checkpoint = checkpoint_of(history, step.name)
     title = describe_step(step) + (f" → {outcome}" if outcome else "")
-    if checkpoint is not None and checkpoint.reached_at is not None:
-        took = max(0.0, checkpoint.reached_at - step.answered_at)
-        title += f", matched after {took:.1f} s, held {checkpoint.hold:g} s"
+    after = matched_after(step, checkpoint)
+    if checkpoint is not None and after is not None:
+        refused = step.code and not step.accepted
+        title += f", matched {after:.1f} s after the {'refused request' if refused else 'answer'}"
+        if checkpoint.end is CheckpointEnd.HELD:
+            title += f", held for {checkpoint.hold:g} s"
     problem = _NO_OUTCOME.get(outcome) if outcome and step.judged else None
     _step(
         title,
@@ -114,12 +97,15 @@ def _times(step: Step, checkpoint: Checkpoint | None) -> list[tuple[str, float, 
     spans = [("request", step.sent_at, step.answered_at)]
     if checkpoint is None:
         return spans
-    if checkpoint.reached_at is None:
-        spans.append((f"waited, of {checkpoint.deadline:g} s", step.answered_at, checkpoint.at))
-    else:
-        reached = max(checkpoint.reached_at, step.answered_at)
-        spans.append((f"until it matched, of {checkpoint.deadline:g} s", step.answered_at, reached))
-        spans.append((f"hold, {checkpoint.hold:g} s", reached, checkpoint.at))
+    bound = f"(deadline {checkpoint.deadline:g} s)"
+    after = matched_after(step, checkpoint)
+    if after is None:
+        spans.append((f"never matched {bound}", step.answered_at, checkpoint.at))
+        return spans
+    reached = step.answered_at + after
+    spans.append((f"waiting for the state to match {bound}", step.answered_at, reached))
+    held = f"held for {checkpoint.hold:g} s" if checkpoint.end is CheckpointEnd.HELD else "matched"
+    spans.append((held, reached, checkpoint.at))
     return spans
 
 
@@ -168,20 +154,18 @@ def _listener() -> Any:
 
 
 def _item(context: Any) -> Any:
-    # allure.step takes the clock's time only; the judgement comes after the deed, so the step's own
-    # record is given the recorded times. Without this access a step shows the time of rendering.
+    # allure.step knows only the present time, and the judgement comes later than what it judges. So
+    # the step's own record gets the recorded times.
     logger = getattr(_listener(), "allure_logger", None)
     return logger.get_item(context.uuid) if logger is not None else None
 
 
 def _attachments(history: History, explanation: Explanation) -> None:
-    sections: dict[str, Section] = {section.name: section for section in explanation.sections}
     svg = timeline_svg.render(history, explanation.findings)
     _attach(svg, "Timeline (drawn)", _types.SVG)
-    for name, title in _PLAIN:
-        section = sections.get(name)
-        if section is not None and section.text:
-            _attach(section.text, title, _types.TEXT)
+    for section in explanation.sections:
+        if section.text:
+            _attach(section.text, section.title, _types.TEXT)
     path = Path(explanation.history_path) if explanation.history_path else None
     if path is not None and path.is_file():
         _attach.file(str(path), f"History ({path.name})", extension="jsonl.zst")
@@ -205,11 +189,11 @@ def write_run_files(
         (results / "executor.json").write_text(text + "\n", encoding="utf-8")
 
 
-# The first that matches wins in Allure 3, so the narrowest comes first.
+# In Allure 3 the first that matches wins, so the narrowest comes first.
 CATEGORIES: list[dict[str, Any]] = [
     {
         "name": "Known failure",
-        "description": "Admitted in the operator's profile with a link; the report is partial.",
+        "description": "The operator's profile lists it with a link; the report is partial.",
         "matchedStatuses": ["skipped"],
         "messageRegex": f"(?s).*{KNOWN_MARK}.*",
     },
@@ -220,7 +204,7 @@ CATEGORIES: list[dict[str, Any]] = [
     },
     {
         "name": "Could not tell",
-        "description": "The suite or the platform under it failed: nothing is proven either way.",
+        "description": "The suite or the platform under it failed, so nothing is proven.",
         "matchedStatuses": ["broken"],
     },
 ]

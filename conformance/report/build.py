@@ -1,15 +1,16 @@
-"""From judged histories to results of cases, and from these to a report. Counts are computed here
-and nowhere else, so that `verify` can compute them again."""
+"""From judged histories to results of cases, and from these to a report.
+
+Counts and verdicts are computed here and nowhere else, so that `verify` can compute them again.
+"""
 
 from __future__ import annotations
 
 import datetime
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from conformance.evidence.excerpt import checkpoint_of, matched_after
 from conformance.evidence.known import known_failure, unexpected_passes
 from conformance.history.history import History
 from conformance.history.records import Step
@@ -23,7 +24,6 @@ from conformance.report.model import (
     Deviation,
     HistoryFile,
     NotRun,
-    OperatorIdentity,
     ReportedFinding,
     Statistics,
     StepResult,
@@ -46,16 +46,17 @@ _TELLING = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """What is true of the whole run. `date` is ISO 8601 in UTC, by default now."""
+    """What is true of the whole run."""
 
     profile: Profile
     bounds: Bounds
     versions: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
     cluster: str = "embedded"
-    admin: bool = False
+    cluster_admin: bool = False
     """True if the operator ran as cluster admin instead of under RBAC of its own."""
     date: str = ""
+    """ISO 8601 in UTC; by default now."""
     profile_sha256: str = ""
     """Digest of the profile's file, in hex."""
 
@@ -65,7 +66,7 @@ def case_result(
     judgement: Judgement,
     *,
     duration: float,
-    node: str = "",
+    nodeid: str = "",
     history_file: HistoryFile | None = None,
     error: str = "",
 ) -> CaseResult:
@@ -80,7 +81,7 @@ def case_result(
         feature=header.feature,
         title=header.title,
         operator=header.operator,
-        node=node,
+        nodeid=nodeid,
         verdict=verdict,
         outcome=overall(judgement.outcomes, steps),
         steps=[
@@ -111,41 +112,22 @@ def overall(outcomes: Mapping[str, Outcome], steps: Mapping[str, Step]) -> Outco
 
 
 def _step(history: History, name: str, outcome: Outcome, step: Step | None) -> StepResult:
-    checkpoint = next((m for m in history.checkpoints if name in m.steps), None)
-    seconds = None
-    if step is not None and checkpoint is not None and checkpoint.reached_at is not None:
-        seconds = round(max(0.0, checkpoint.reached_at - step.answered_at), 3)
+    if step is None:
+        return StepResult(name=name, outcome=outcome)
+    after = matched_after(step, checkpoint_of(history, name))
     return StepResult(
         name=name,
         outcome=outcome,
-        door=step.door if step else "",
-        judged=step.judged if step else True,
-        seconds=seconds,
+        door=step.door,
+        judged=step.judged,
+        seconds=None if after is None else round(after, 3),
     )
 
 
 def _finding(profile: Profile, case: str, finding: Finding) -> ReportedFinding:
+    reported = ReportedFinding.model_validate(finding, from_attributes=True)
     failure = known_failure(profile, case, finding)
-    return ReportedFinding(
-        checker=finding.checker,
-        verdict=finding.verdict,
-        subject=finding.subject,
-        message=finding.message,
-        step=finding.step,
-        first_at=finding.first_at,
-        last_at=finding.last_at,
-        known=failure.link if failure else "",
-    )
-
-
-def history_file(path: Path, *, results: Path) -> HistoryFile:
-    """The reference to a stored history, relative to the results folder. Raises OSError."""
-    return HistoryFile(path=path.relative_to(results).as_posix(), sha256=digest(path))
-
-
-def digest(path: Path) -> str:
-    """SHA-256 of a file, in hex. Raises OSError."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return reported.model_copy(update={"known_failure": failure.link}) if failure else reported
 
 
 def statistics(cases: Iterable[CaseResult]) -> Statistics:
@@ -162,15 +144,15 @@ def statistics(cases: Iterable[CaseResult]) -> Statistics:
         not_run=len(listed) - len(ran),
         unexpected_passes=sum(bool(case.unexpected_passes) for case in ran),
         unsupported=sum(case.not_run is NotRun.UNSUPPORTED for case in listed),
-        lacking=sum(case.not_run is not None and case.required for case in listed),
+        required_not_run=sum(case.not_run is not None and case.required for case in listed),
     )
 
 
 def summary(cases: Iterable[CaseResult], *, deviates: bool) -> Summary:
     """The verdict of a run: violates, else unknown, else partial, else conforms.
 
-    Nothing judged, and an unexpected pass (the profile is wrong about its operator), are unknown. A
-    case that was not run keeps a run from conforming, unless it is not required (`Profile.excuse`).
+    If nothing was judged, or a known failure passed (so the profile is wrong about its operator), it
+    is unknown. A required case (`Profile.excuse`) that was not run makes it partial.
     """
     listed = list(cases)
     counts = statistics(listed)
@@ -178,15 +160,23 @@ def summary(cases: Iterable[CaseResult], *, deviates: bool) -> Summary:
         return Summary.VIOLATES
     if counts.unknown or counts.unexpected_passes or not (counts.conforms + counts.known_failures):
         return Summary.UNKNOWN
-    if counts.known_failures or deviates or counts.lacking:
+    if counts.known_failures or deviates or counts.required_not_run:
         return Summary.PARTIAL
     return Summary.CONFORMS
 
 
+def totals(cases: Iterable[CaseResult], *, deviates: bool) -> dict[str, Any]:
+    """The fields of a report that follow from its cases: these in order, counts and verdict."""
+    listed = sorted(cases, key=lambda case: (case.feature, case.id))
+    return {
+        "verdict": summary(listed, deviates=deviates),
+        "statistics": statistics(listed),
+        "cases": listed,
+    }
+
+
 def report(cases: Iterable[CaseResult], facts: RunFacts) -> ConformanceReport:
     """The report of a run."""
-    listed = sorted(cases, key=lambda case: (case.feature, case.id))
-    identity = facts.profile.identity
     deviations = {
         name: Deviation(value=value, default=default)
         for name, (value, default) in facts.bounds.deviations().items()
@@ -194,13 +184,7 @@ def report(cases: Iterable[CaseResult], facts: RunFacts) -> ConformanceReport:
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     return ConformanceReport(
         date=facts.date or now,
-        operator=OperatorIdentity(
-            name=identity.name,
-            title=identity.title,
-            organization=identity.organization,
-            url=identity.url,
-            version=identity.version,
-        ),
+        operator=facts.profile.identity,
         profile_sha256=facts.profile_sha256,
         concessions=concessions(facts.profile),
         versions=dict(facts.versions),
@@ -208,8 +192,6 @@ def report(cases: Iterable[CaseResult], facts: RunFacts) -> ConformanceReport:
         bounds={name: float(value) for name, value in facts.bounds.to_json().items()},
         deviations=deviations,
         cluster=facts.cluster,
-        admin=facts.admin,
-        verdict=summary(listed, deviates=bool(deviations)),
-        statistics=statistics(listed),
-        cases=listed,
+        cluster_admin=facts.cluster_admin,
+        **totals(cases, deviates=bool(deviations)),
     )

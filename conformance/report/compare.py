@@ -1,4 +1,4 @@
-"""Two reports case by case, times aside: shards and no shards, a process and pods, two versions."""
+"""Two reports case by case, apart from times: with and without shards, process and pods, versions."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from conformance.report.model import CaseResult, ConformanceReport
 
 
 def differences(one: ConformanceReport, other: ConformanceReport) -> list[str]:
-    """What the second says otherwise than the first, one sentence each; empty if nothing.
+    """Where the second report differs from the first, one sentence each.
 
-    Compared are what was judged and how: each case's verdict and outcome, the outcome of each step,
-    which checkers found something, the verdict of the whole, and what the profiles concede. Not
-    compared are times, texts of findings (they hold times), what is merely reported, versions, and
-    histories.
+    Compared are the verdict of the whole, what the profiles concede, and for each case its verdict,
+    its outcome, the outcome of each step, and which checkers found something. Not compared are times,
+    texts of findings (they hold times), findings that do not gate, versions, and histories.
     """
     found = []
     if one.verdict is not other.verdict:
@@ -24,50 +23,46 @@ def differences(one: ConformanceReport, other: ConformanceReport) -> list[str]:
     theirs = {case.id: case for case in other.cases}
     for case in sorted({*ours, *theirs}):
         if case not in theirs:
-            found.append(f"case {case} is in the first alone")
+            found.append(f"only the first has case {case}")
         elif case not in ours:
-            found.append(f"case {case} is in the second alone")
+            found.append(f"only the second has case {case}")
         else:
             found += list(_case(ours[case], theirs[case]))
     return found
 
 
 def _conceded(one: ConformanceReport, other: ConformanceReport) -> Iterator[str]:
-    """Reasons aside: who words one anew concedes no more."""
-    ours = {(c.kind, c.what): None for c in one.concessions}
-    theirs = {(c.kind, c.what): None for c in other.concessions}
-    for place, own, others in (("first", ours, theirs), ("second", theirs, ours)):
-        for kind, what in own:
-            if (kind, what) not in others:
-                yield f"the {kind.noun} {what} is conceded in the {place} alone"
+    """Another reason for the same concession is no difference."""
+    for place, mine, others in (("first", one, other), ("second", other, one)):
+        known = {(concession.kind, concession.what) for concession in others.concessions}
+        for concession in mine.concessions:
+            if (concession.kind, concession.what) not in known:
+                yield f"only the {place} concedes the {concession.kind.noun} {concession.what}"
 
 
 def _case(one: CaseResult, other: CaseResult) -> Iterator[str]:
-    said, says = _told(one), _told(other)
-    for name in said:
-        if said[name] != says[name]:
+    first, second = _compared(one), _compared(other)
+    for name in first:
+        if first[name] != second[name]:
             yield (
-                f"case {one.id}: {name} {said[name] or 'nothing'} in the first and "
-                f"{says[name] or 'nothing'} in the second"
+                f"case {one.id}: {name}: {first[name] or 'none'} in the first, "
+                f"{second[name] or 'none'} in the second"
             )
 
 
-def _told(case: CaseResult) -> dict[str, str]:
+def _compared(case: CaseResult) -> dict[str, str]:
+    # A finding that conforms depends on how two programs happened to be in step.
+    findings = {
+        f"{f.checker} ({f.verdict}{', known' if f.known_failure else ''})"
+        for f in case.findings
+        if f.verdict is not Verdict.CONFORMS
+    }
     return {
-        "it was not run, since": f"{case.not_run}: {case.reason}" if case.not_run else "",
-        "its verdict is": str(case.verdict or ""),
-        "its outcome is": str(case.outcome or ""),
-        "its steps ended as": ", ".join(f"{step.name} {step.outcome}" for step in case.steps),
-        "its findings are of": ", ".join(
-            sorted(
-                {
-                    f"{f.checker} ({f.verdict}{', known' if f.known else ''})"
-                    for f in case.findings
-                    # What is merely reported depends on how two programs were in step.
-                    if f.verdict is not Verdict.CONFORMS
-                }
-            )
-        ),
-        "known failures that did not show are": ", ".join(case.unexpected_passes),
-        "it is required:": "yes" if case.required else "no",
+        "not run": f"{case.not_run} ({case.reason})" if case.not_run else "",
+        "verdict": str(case.verdict or ""),
+        "outcome": str(case.outcome or ""),
+        "steps": ", ".join(f"{step.name} {step.outcome}" for step in case.steps),
+        "findings": ", ".join(sorted(findings)),
+        "unexpected passes": ", ".join(case.unexpected_passes),
+        "required": "yes" if case.required else "no",
     }

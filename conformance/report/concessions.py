@@ -1,6 +1,6 @@
 """Concessions: everything in a profile by which less is judged, or more allowed, than without it.
 
-A generous profile can make a bad operator pass, so what was conceded stands beside the verdict.
+A generous profile can make a bad operator pass, so concessions are listed with the verdict.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from conformance.judge.wording import count
 from conformance.model.children import LabelNames
 from conformance.model.exemptions import ServiceClass, StatusNames
 from conformance.model.features import Feature
@@ -72,25 +73,21 @@ def _one(kind: ConcessionKind, what: str, reason: str = "") -> Concession:
 
 
 def counted(found: Iterable[Concession]) -> str:
-    """How many of each kind: `3 retained objects, 1 mask`; empty if there is none."""
+    """How many there are of each kind: `3 retained objects, 1 mask`; empty if there is none."""
     counts = Counter(one.kind for one in found)
-    return ", ".join(
-        f"{counts[kind]} {kind.noun}{'s' if counts[kind] > 1 else ''}"
-        for kind in ConcessionKind
-        if counts[kind]
-    )
+    return ", ".join(count(counts[kind], kind.noun) for kind in ConcessionKind if counts[kind])
 
 
 def line(report: ConformanceReport) -> str:
-    """What the profile concedes, in one line; empty for a report that knows nothing of its profile."""
+    """What the profile concedes, in one line; empty if the report does not identify its profile."""
     if not report.profile_sha256 and not report.concessions:
         return ""
     digest = f" (sha256 {report.profile_sha256[:12]}…)" if report.profile_sha256 else ""
-    return f"the profile{digest} concedes: {counted(report.concessions) or 'nothing'}"
+    return f"the profile{digest} concedes {counted(report.concessions) or 'nothing'}"
 
 
 def environment(report: ConformanceReport) -> dict[str, str]:
-    """All of them by kind, for tools that show pairs: `concessions.mask` → `status.x (reason)`."""
+    """Concessions by kind, for tools that show pairs: `concessions.mask` → `status.x (reason)`."""
     found = {"profile.sha256": report.profile_sha256} if report.profile_sha256 else {}
     for kind in ConcessionKind:
         own = [str(one) for one in report.concessions if one.kind is kind]

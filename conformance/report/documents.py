@@ -1,11 +1,22 @@
-"""Documentation made from the code: the table of checkers, beside the JSON schemas."""
+"""Published documents that are made from the code: JSON schemas and the table of checkers."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
+from pydantic import BaseModel
+
+from conformance.model.profile import Profile
 from conformance.model.verdict import CheckerName
-from conformance.report import files
+from conformance.report.model import ConformanceReport
+
+SCHEMAS: dict[str, type[BaseModel]] = {
+    "conformance-report.schema.json": ConformanceReport,
+    "profile.schema.json": Profile,
+}
+"""File name → the model whose schema is published under it."""
 
 _CHECKERS = """\
 # Checkers
@@ -20,6 +31,15 @@ prints them; [How to read a failure](operators.md#how-to-read-a-failure) says wh
 """
 
 
+def schema(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) of a published document."""
+    mode: Any = "serialization" if model is ConformanceReport else "validation"
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **model.model_json_schema(mode=mode),
+    }
+
+
 def checkers() -> str:
     """The page docs/checkers.md: a row for each checker."""
     rows = (
@@ -29,9 +49,20 @@ def checkers() -> str:
     return _CHECKERS + "".join(rows)
 
 
+def write_schemas(folder: Path) -> list[Path]:
+    """Write every schema into a folder. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, model in SCHEMAS.items():
+        path = folder / name
+        path.write_text(json.dumps(schema(model), indent=2) + "\n", encoding="utf-8")
+        written.append(path)
+    return written
+
+
 def write(folder: Path) -> list[Path]:
-    """Write every generated page into `folder`, schemas into `folder/schema`. Raises OSError."""
+    """Write every page into `folder`, schemas into `folder/schema`. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / "checkers.md"
     page.write_text(checkers(), encoding="utf-8")
-    return [page, *files.write_schemas(folder / "schema")]
+    return [page, *write_schemas(folder / "schema")]

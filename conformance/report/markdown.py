@@ -1,4 +1,4 @@
-"""What a CI shows of a run: the report as Markdown (GitHub's dialect)."""
+"""A report as Markdown (GitHub's dialect), for the page of a CI run."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.report import concessions, files, terminal
+from conformance.report import concessions, files
+from conformance.report.conclusion import conclusion, failures, next_command
 from conformance.report.model import ConformanceReport, Summary
+from conformance.report.table import chosen, grid
 
 _SIGNS = {
     Summary.CONFORMS: "✅",
@@ -18,16 +20,16 @@ _SIGNS = {
 
 
 def summary(report: ConformanceReport, *, results: str) -> str:
-    """The verdict, the table of features, the first sentence of each failure, and the next command.
-    `results` is the folder that the command names."""
+    """The verdict, the table of features, the sentence of each failure, and the next command, which
+    names the folder `results`."""
     shard = report.options.get("shard")
     share = f", shard {shard}" if shard else ""
     parts = [
         f"## {_SIGNS[report.verdict]} Conformance of {escape(report.operator.name)}{share}",
-        f"**{escape(terminal.conclusion(report))}**",
+        f"**{escape(conclusion(report))}**",
         _table(report),
         _failures(report),
-        f"Next:\n\n{_code(terminal.next_line(report, results=results))}",
+        f"Next:\n\n{_code(next_command(report, results=results))}",
         _concessions(report),
         _facts(report),
     ]
@@ -41,8 +43,8 @@ def of_folder(results: Path) -> str:
 
 
 def outputs(results: Path) -> str:
-    """Lines `name=value`, as a CI reads the outputs of a step: `verdict`, the worst of all operators'
-    and `report`, the path of the (first) one. Raises UsageError if there is no report."""
+    """Lines `name=value`, as a CI reads the outputs of a step: `verdict`, the worst of all operators,
+    and `report`, the path of the first one. Raises UsageError if there is no report."""
     paths = files.find(results)
     found = {files.read(path).verdict for path in paths}
     worst = max(found, key=list(Summary).index)
@@ -50,7 +52,7 @@ def outputs(results: Path) -> str:
 
 
 def escape(text: str) -> str:
-    """Text of others (names, messages of an API server) as plain text of a table cell or list."""
+    """Foreign text (names, messages of an API server) as plain text of a table cell or list."""
     text = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     # "@" would notify people, "#" link issues, where the summary is copied into a comment.
     text = re.sub(r"([\\`*_{}\[\]|~])", r"\\\1", text)
@@ -64,33 +66,27 @@ def _code(text: str) -> str:
 
 
 def _table(report: ConformanceReport) -> str:
-    cases = terminal.chosen(report.cases)
+    cases = chosen(report.cases)
     if not any(case.not_run is None for case in cases):
         return ""
-    head, *rows = terminal.grid(cases)
+    head, *rows = grid(cases)
     lines = [_row(head), _row(["---", *(["--:"] * (len(head) - 2)), "---"])]
     return "\n".join([*lines, *(_row(row) for row in rows)])
 
 
-def _row(cells: Sequence[terminal.Cell]) -> str:
-    texts = [escape(str(cell).replace("\n", ", ")) for cell in cells]
+def _row(cells: Sequence[str]) -> str:
+    texts = [escape(cell.replace("\n", ", ")) for cell in cells]
     return f"| {' | '.join(texts)} |"
 
 
 def _failures(report: ConformanceReport) -> str:
-    listed = terminal.gating(report.cases)
-    lines = [
-        f"- **{escape(word)}** {escape(who)}: {escape(sentence)}"
-        for word, who, sentence in listed[: terminal.MOST_FAILURES]
-    ]
-    more = len(listed) - terminal.MOST_FAILURES
-    if more > 0:
-        lines.append(f"- … and {more} more; all are in report.yaml")
-    return "\n".join(lines)
+    listed, more = failures(report.cases)
+    lines = [f"- **{escape(word)}** {escape(who)}: {escape(why)}" for word, who, why in listed]
+    return "\n".join([*lines, *([f"- {more}"] if more else [])])
 
 
 def _concessions(report: ConformanceReport) -> str:
-    """The line, and behind it every one of them."""
+    """A line that counts the concessions, and behind it a table of them."""
     line = concessions.line(report)
     if not report.concessions:
         return escape(line)

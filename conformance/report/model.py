@@ -9,24 +9,24 @@ from __future__ import annotations
 import enum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from conformance.model.field_types import Strict
+from conformance.model.profile import Identity
+from conformance.model.run_cases import PREFIX
 from conformance.model.verdict import CheckerName, Outcome, Verdict
 
-API_VERSION: Literal["conformance.dgd.dev/v1alpha1"] = "conformance.dgd.dev/v1alpha1"
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+API_VERSION: Literal["conformance.dgd.dev/v1alpha2"] = "conformance.dgd.dev/v1alpha2"
 
 
 class Summary(enum.StrEnum):
-    """What the whole run says. `partial` is no pass of everything and never called conforms."""
+    """The verdict of a whole run."""
 
     CONFORMS = "conforms"
     PARTIAL = "partial"
-    """Known failures, changed bounds, or required cases that were not run or not supported: those of
-    the core (topology changes, restarts), and others that the profile leaves out without a reason."""
+    """No violation, but not everything was tried: known failures, changed bounds, or required cases
+    that were deselected or not supported. Required are those of the core (topology changes, restarts)
+    and all others that the profile does not leave out with a reason."""
     UNKNOWN = "unknown"
     VIOLATES = "violates"
 
@@ -43,26 +43,26 @@ class NotRun(enum.StrEnum):
 
 
 class ConcessionKind(enum.StrEnum):
-    """In what way a profile has less judged, or more allowed."""
+    """How a profile has less judged, or more allowed."""
 
     RETAINED = "retained-object"
     """Objects that may outlive a graph."""
     MASK = "mask"
     """Fields in which a changed and a freshly deployed graph may differ."""
     FIDELITY_EXCEPTION = "fidelity-exception"
-    """Fields of the user's that the operator may change."""
+    """Fields that the user set and the operator may change."""
     SERVICE_RULE = "service-rule"
     """Services whose pods are not judged."""
     ROLLOUT = "rollout"
     """A status that excuses two generations of a workload."""
     REFUSAL_WORD = "refusal-word"
-    """Words by which a refusal may go that names neither field nor service."""
+    """Words that make a refusal clear enough, though it names neither field nor service."""
     RESERVED_LABEL = "reserved-label"
-    """Prefixes under which a user's labels are not looked for, beyond the default."""
+    """Further prefixes under which a user's labels need not reach the pods."""
     STATUS = "status"
-    """What the status says and is not read, or read elsewhere."""
+    """Parts of the status that are not read, or read elsewhere."""
     EITHER_PROMISE = "either-promise"
-    """Kinds of change of which nothing is promised."""
+    """Kinds of change that the operator may reconcile or refuse."""
     UNDECLARED_FEATURE = "undeclared-feature"
     """Features whose cases were not run."""
     KNOWN_FAILURE = "known-failure"
@@ -70,14 +70,14 @@ class ConcessionKind(enum.StrEnum):
 
     @property
     def noun(self) -> str:
-        """As text names one of them."""
+        """How a sentence names one of them: `retained object`."""
         if self is ConcessionKind.STATUS:
             return "status exception"
         return self.replace("-", " ")
 
 
-class Concession(_Part):
-    """One of them, as the profile says it. `reason` is the profile's own."""
+class Concession(Strict):
+    """What the profile concedes, with the reason that it gives."""
 
     kind: ConcessionKind
     what: str
@@ -87,24 +87,14 @@ class Concession(_Part):
         return f"{self.what} ({self.reason})" if self.reason else self.what
 
 
-class OperatorIdentity(_Part):
-    """Who was under test, as its profile says."""
-
-    name: str
-    title: str = ""
-    organization: str = ""
-    url: str = ""
-    version: str = ""
-
-
-class Deviation(_Part):
-    """A bound that is not the default; such a run proves less, or other, than the suite claims."""
+class Deviation(Strict):
+    """A bound that is not the default: such a run proves less than the suite claims."""
 
     value: float
     default: float
 
 
-class ReportedFinding(_Part):
+class ReportedFinding(Strict):
     """One gating or reported finding. Times are seconds since the epoch."""
 
     checker: CheckerName
@@ -114,16 +104,16 @@ class ReportedFinding(_Part):
     step: str = ""
     first_at: float | None = None
     last_at: float | None = None
-    known: str = ""
+    known_failure: str = ""
     """Link of the known failure that this is, empty if it is not one."""
 
     @property
     def gates(self) -> bool:
-        """True if it keeps the case from passing: not merely reported, and not known."""
-        return self.verdict is not Verdict.CONFORMS and not self.known
+        """True if it keeps the case from passing: it does not conform, and is no known failure."""
+        return self.verdict is not Verdict.CONFORMS and not self.known_failure
 
 
-class StepResult(_Part):
+class StepResult(Strict):
     """How one step ended."""
 
     name: str
@@ -131,48 +121,59 @@ class StepResult(_Part):
     door: str = ""
     judged: bool = True
     seconds: float | None = None
-    """From the API's answer to the checkpoint from which everything matched; None if it never did."""
+    """From the API's answer to the instant from which everything matched; None if it never did."""
 
 
-class HistoryFile(_Part):
+class HistoryFile(Strict):
     """A stored history, relative to the report's folder."""
 
     path: str
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
-class CaseResult(_Part):
+class CaseResult(Strict):
     """What one case showed. `duration` is in seconds, from its start to its judgement."""
 
     id: str
     feature: str
     title: str = ""
     operator: str = ""
-    node: str = ""
+    nodeid: str = ""
     """The id by which pytest runs it again."""
     verdict: Verdict | None = None
-    """As judged, known failures included; None if it was not run."""
+    """As judged, known failures included; None if the case was not run."""
     outcome: Outcome | None = None
     steps: list[StepResult] = []
     findings: list[ReportedFinding] = []
     duration: float = 0.0
     error: str = ""
-    """What kept the suite from judging it; the verdict is then at best unknown."""
+    """What kept the suite from judging the case; the verdict is then at best unknown."""
     not_run: NotRun | None = None
     reason: str = ""
-    """Why it was not run."""
+    """Why the case was not run."""
     required: bool = True
-    """False: it was not run since the operator cannot have what it needs, and no run is partial for
-    that: an API version or a kind that is not served, or a feature left out with a reason."""
+    """False if the case was not run because it needs an API version or a kind that is not served, or
+    a feature that the profile leaves out with a reason. That makes no run partial."""
     unexpected_passes: list[str] = []
-    """Links of known failures of this case that did not show: the profile is out of date."""
+    """Links of known failures that this case did not show: the profile is out of date."""
     history: HistoryFile | None = None
-    parts: list[CaseResult] = []
-    """In a merged report, of a judgement of the whole run: what each shard's run showed."""
+    shards: list[CaseResult] = []
+    """In a merged report, of a judgement of the whole run: what the run of each shard showed."""
+
+    @property
+    def of_run(self) -> bool:
+        """True if it judges the whole run and no test is behind it: each shard has one of its own."""
+        return self.id.startswith(PREFIX) and not self.nodeid
+
+    @property
+    def histories(self) -> list[HistoryFile]:
+        """Its stored history, and that of each shard."""
+        found = (self.history, *(shard.history for shard in self.shards))
+        return [history for history in found if history is not None]
 
     @property
     def known(self) -> bool:
-        """True if it does not conform, and known failures are all that is wrong with it."""
+        """True if known failures are all that keeps it from conforming."""
         found = [f for f in self.findings if f.verdict is not Verdict.CONFORMS]
         return bool(found) and not self.error and not any(f.gates for f in found)
 
@@ -186,7 +187,7 @@ class CaseResult(_Part):
 
     @property
     def sentence(self) -> str:
-        """Why it fails, in one sentence: the worst finding that is not known, else the error."""
+        """Why it fails: the message of the worst finding that is not known, else the error."""
         gating = sorted((f for f in self.findings if f.gates), key=lambda f: -f.verdict.rank)
         if gating:
             return gating[0].message
@@ -194,13 +195,11 @@ class CaseResult(_Part):
             return self.error
         if self.unexpected_passes:
             links = ", ".join(self.unexpected_passes)
-            return (
-                f"passed although the profile calls it a known failure ({links}); remove that entry"
-            )
+            return f"it passed, but the profile lists it as a known failure ({links}); remove the entry"
         return ""
 
 
-class Statistics(_Part):
+class Statistics(Strict):
     """Counts of cases. The first five after `cases` add up to it; the rest are within the others."""
 
     cases: int = 0
@@ -211,32 +210,32 @@ class Statistics(_Part):
     not_run: int = 0
     unexpected_passes: int = 0
     unsupported: int = 0
-    """Not run, since the profile does not declare what they need."""
-    lacking: int = 0
-    """Not run, though the operator would have to pass them: such a run is partial."""
+    """Not run, because the profile does not declare what they need."""
+    required_not_run: int = 0
+    """Not run, although the operator has to pass them: such a run is partial."""
 
 
-class ConformanceReport(_Part):
-    """The document. `verify` says whether its own counts, verdict and digests are true."""
+class ConformanceReport(Strict):
+    """What was run, and what it showed. `verify.problems` checks its counts, verdict and digests."""
 
-    apiVersion: Literal["conformance.dgd.dev/v1alpha1"] = API_VERSION  # noqa: N815 - Kubernetes' spelling
+    apiVersion: Literal["conformance.dgd.dev/v1alpha2"] = API_VERSION  # noqa: N815 - Kubernetes' spelling
     kind: Literal["ConformanceReport"] = "ConformanceReport"
     date: str
     """When the run ended, ISO 8601 in UTC."""
-    operator: OperatorIdentity
+    operator: Identity
     profile_sha256: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     """Digest of the profile's file, as sha256sum prints it."""
     concessions: list[Concession] = []
-    """Everything by which the profile has less judged, or more allowed, than without it."""
+    """Everything in the profile that has less judged, or more allowed."""
     versions: dict[str, str] = {}
-    """suite, python, kubernetes, etcd, lws, kwok: what was really running."""
+    """suite, python, kubernetes, etcd, lws, kwok: what really ran."""
     options: dict[str, str] = {}
     """Options of the run that were given, as given."""
     bounds: dict[str, float] = {}
-    """Every bound that was in force; times in seconds."""
+    """Every bound of the run; times in seconds."""
     deviations: dict[str, Deviation] = {}
     cluster: str = ""
-    admin: bool = False
+    cluster_admin: bool = False
     """True if the operator ran as cluster admin instead of under RBAC of its own."""
     verdict: Summary
     statistics: Statistics

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from conformance.history import store
-from conformance.history.history import History
-from conformance.judge.verdict import Judgement, judge
+from conformance.judge.verdict import judge
 from conformance.model.errors import ConformanceError
 from conformance.model.verdict import Verdict
-from conformance.report import collect, files
+from conformance.report import files
 from conformance.report.build import case_result
 from conformance.report.model import CaseResult
 from conformance.report.terminal import verdict_table
 
-PATTERN = "*.jsonl.zst"
+PATTERN = f"*{files.HISTORY_SUFFIX}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,39 +31,38 @@ class Recheck:
     problem: str = ""
 
     @property
+    def difference(self) -> list[str]:
+        """Findings that gate in only one of the two judgements."""
+        if self.now is None or self.stored is None:
+            return []
+        now, stored = _gating(self.now), _gating(self.stored)
+        found = [f"only now: {text}" for text in sorted(now - stored)]
+        return found + [f"only in the run: {text}" for text in sorted(stored - now)]
+
+    @property
     def differs(self) -> bool:
-        """True if verdict, or any gating finding, is not that of the run."""
+        """True if the verdict, or any finding that gates, is not that of the run."""
         if self.now is None or self.stored is None:
             return False
         return self.now.verdict is not self.stored.verdict or bool(self.difference)
 
     @property
     def same(self) -> bool:
-        """True if it was judged, compared, and found equal."""
+        """True if the history was judged, compared, and found equal."""
         return self.now is not None and self.stored is not None and not self.differs
-
-    @property
-    def difference(self) -> list[str]:
-        """Gating findings that only one of the two judgements has."""
-        if self.now is None or self.stored is None:
-            return []
-        now, stored = _gating(self.now), _gating(self.stored)
-        return [f"only now: {text}" for text in sorted(now - stored)] + [
-            f"only in the run: {text}" for text in sorted(stored - now)
-        ]
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for `--json`."""
-        data = {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(self)
-            if field.name not in ("now", "stored")
+        return {
+            "path": self.path,
+            "case": self.case,
+            "operator": self.operator,
+            "problem": self.problem,
+            "verdict": str(self.now.verdict) if self.now else None,
+            "stored_verdict": str(self.stored.verdict) if self.stored else None,
+            "same": self.same,
+            "difference": self.difference,
         }
-        data["verdict"] = str(self.now.verdict) if self.now else None
-        data["stored_verdict"] = str(self.stored.verdict) if self.stored else None
-        data["same"] = self.same
-        data["difference"] = self.difference
-        return data
 
 
 def _gating(case: CaseResult) -> set[str]:
@@ -77,12 +74,12 @@ def _gating(case: CaseResult) -> set[str]:
 
 
 def recheck(folder: Path) -> list[Recheck]:
-    """Judge every stored history of a results folder (of any folder with histories, or the one file
-    given), in order of path. Copies among a run's Allure results do not count twice."""
+    """Judge every stored history of a results folder, of another folder with histories, or the one
+    file given, in order of path. Copies among a run's Allure results are left out."""
     if folder.is_file():
         found, results = [folder], folder.parent.parent
     else:
-        stored_in = folder / collect.HISTORIES
+        stored_in = folder / files.HISTORIES
         found = sorted((stored_in if stored_in.is_dir() else folder).rglob(PATTERN))
         results = folder
     stored = _stored(results)
@@ -90,15 +87,15 @@ def recheck(folder: Path) -> list[Recheck]:
 
 
 def _stored(results: Path) -> dict[tuple[str, ...], CaseResult]:
-    """The run's own results by path of the history, and by operator and case: its files of cases, else
-    its reports. Of a merged judgement, each shard's history has a result of its own."""
-    cases = collect.read_cases(results)
+    """The run's own results by path of the history, and by operator and case: the files of its cases,
+    else its reports. In a merged report, each shard's judgement of the run has its own history."""
+    cases = files.read_cases(results)
     if not cases:
         for path in sorted(results.glob(f"{files.STEM}*.json")):
             cases += files.read(path).cases
     found: dict[tuple[str, ...], CaseResult] = {(case.operator, case.id): case for case in cases}
     for case in cases:
-        for one in (case, *case.parts):
+        for one in (case, *case.shards):
             if one.history is not None:
                 found[(one.history.path,)] = one
     return found
@@ -107,27 +104,22 @@ def _stored(results: Path) -> dict[tuple[str, ...], CaseResult]:
 def _one(path: Path, results: Path, stored: dict[tuple[str, ...], CaseResult]) -> Recheck:
     name = path.relative_to(results).as_posix() if path.is_relative_to(results) else str(path)
     try:
-        history: History = store.read(path)
-        judgement: Judgement = judge(history)
+        history = store.read(path)
+        judgement = judge(history)
     except (ConformanceError, OSError, ValueError) as error:
         reason = " ".join(str(error).split())
         return Recheck(path=name, problem=f"{name} cannot be judged: {reason}")
     header = history.header
     before = stored.get((name,)) or stored.get((header.operator, header.case))
-    now = case_result(
-        history,
-        judgement,
-        duration=before.duration if before else 0.0,
-        error=before.error if before else "",
-    )
-    problem = "" if before else f"case {header.case} has no stored verdict to compare with"
     return Recheck(
         path=name,
         case=header.case,
         operator=header.operator,
-        now=now,
+        now=case_result(history, judgement, duration=0.0)
+        if before is None
+        else case_result(history, judgement, duration=before.duration, error=before.error),
         stored=before,
-        problem=problem,
+        problem="" if before else f"case {header.case} has no stored verdict to compare with",
     )
 
 
@@ -135,7 +127,7 @@ def render(checks: Iterable[Recheck], *, width: int = 100, color: bool = False) 
     """The verdict table, then what differs, then one line that counts."""
     listed = list(checks)
     if not listed:
-        return f"no stored history ({PATTERN}) found, so nothing was judged"
+        return f"there is no stored history ({PATTERN}), so nothing was judged"
     judged = [check.now for check in listed if check.now is not None]
     parts = [verdict_table(judged, width=width, color=color)] if judged else []
     lines = []
@@ -146,9 +138,10 @@ def render(checks: Iterable[Recheck], *, width: int = 100, color: bool = False) 
             )
             lines += [f"    {text}" for text in check.difference]
         elif check.problem:
-            lines.append(f"no verdict to compare  {check.problem}")
+            lines.append(f"not compared  {check.problem}")
     if lines:
         parts.append("\n".join(lines))
     same = sum(check.same for check in listed)
-    parts.append(f"{same} of {len(listed)} histories give the verdict of their run")
+    histories = "history" if len(listed) == 1 else "histories"
+    parts.append(f"{same} of {len(listed)} {histories} judged as in the run")
     return "\n\n".join(parts)

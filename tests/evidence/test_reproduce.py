@@ -137,7 +137,7 @@ def test_what_was_done_to_the_operator_is_a_comment_only(tmp_path: Path) -> None
     h = sample.story()
     sample.step(h, 0.0, "kill-operator", kind=ChangeKind.OPERATOR, code=0, request={})
     text = script(h.history())
-    assert "# kill-operator\n# done to the operator itself, no request" in text
+    assert "# kill-operator\n# no request, this acts on the operator itself" in text
     assert [arguments[0] for arguments, _ in _run(text, tmp_path)] == ["create", "-n"]
 
 
@@ -157,8 +157,8 @@ def test_a_superseded_step_and_a_wait_send_nothing(tmp_path: Path) -> None:
     )
     sample.step(h, 1.0, "idle", kind=ChangeKind.NO_OP, code=0, request={}, target="")
     text = script(h.history())
-    assert "# again\n# not sent, an earlier refusal stands" in text
-    assert "# idle\n# nothing was sent, the case only waited" in text
+    assert "# again\n# no request, an earlier refusal stands" in text
+    assert "# idle\n# no request, the case only waits" in text
     assert len(_run(text, tmp_path)) == 2
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.evidence.changes import changed
-from conformance.evidence.scene import scene_of
+from conformance.evidence.excerpt import excerpt_of
 from conformance.evidence.timeline import entries, render
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName, Finding, Verdict
@@ -16,46 +16,50 @@ def _lines(text: str) -> list[str]:
 
 def test_times_count_from_the_answer_and_name_the_writer() -> None:
     history, _ = sample.leftover()
-    lines = _lines(render(history, scene_of(history)))
-    assert lines[0].startswith("+0.00 s suite DGD vllm-agg: add-multinode-2 through merge-patch")
+    lines = _lines(render(history, excerpt_of(history)))
+    assert lines[0].startswith(
+        "+0.00 s suite DGD vllm-agg: add-multinode-2 by merge-patch (v1alpha1), "
+    )
     assert "+0.20 s operator PodGroup vllm-agg-worker-0 created (minMember 2)" in lines
     assert "+0.35 s LWS controller StatefulSet vllm-agg-worker-0 created (replicas 1)" in lines
     assert "+1.00 s Kubernetes Pod vllm-agg-worker-0 Ready" in lines
     assert lines[-2:] == [
-        "+30.00 s ── deadline, 30 s",
-        "+30.50 s ── checkpoint: the bounds are used up",
+        "+30.00 s ── deadline (30 s)",
+        "+30.50 s ── checkpoint: the deadline passed",
     ]
 
 
 def test_a_deletion_shows_when_it_was_asked_for_and_when_it_was_done() -> None:
     history, _ = sample.good()
-    lines = _lines(render(history, scene_of(history)))
-    assert any("Deployment vllm-agg-worker deletion asked for, waits for" in line for line in lines)
+    lines = _lines(render(history, excerpt_of(history)))
+    assert any(
+        "Deployment vllm-agg-worker deletion requested, waiting for" in line for line in lines
+    )
     assert any(line.endswith("Deployment vllm-agg-worker deleted") for line in lines)
-    assert "+1.60 s ── everything matches from here on" in lines
+    assert "+1.60 s ── the state matches from here on" in lines
     assert not any("deadline" in line for line in lines)
 
 
 def test_a_storm_is_one_line_with_a_count() -> None:
     history = sample.storm()
-    found = [entry for entry in entries(history, scene_of(history)) if "tick" in entry.text]
+    found = [entry for entry in entries(history, excerpt_of(history)) if "tick" in entry.text]
     assert [entry.text for entry in found] == [
-        "Deployment vllm-agg-worker labels changed: tick (×40 within 2.0 s)"
+        "Deployment vllm-agg-worker labels changed: tick (40 times within 2.0 s)"
     ]
 
 
 def test_gaps_and_the_operators_end_are_in_the_story() -> None:
     history = sample.storm()
-    text = render(history, scene_of(history))
+    text = render(history, excerpt_of(history))
     assert "gap: Pod may have changed unseen (410 Gone, listed again)" in text
-    assert "process exited: exit code 2" in text
-    assert "process panic: panic: runtime error" in text
+    assert "exited: exit code 2" in text
+    assert "operator        panic: runtime error" in text
 
 
 def test_a_limit_leaves_out_the_middle_and_counts_it() -> None:
     history, _ = sample.leftover()
-    whole = render(history, scene_of(history)).splitlines()
-    short = render(history, scene_of(history), limit=6).splitlines()
+    whole = render(history, excerpt_of(history)).splitlines()
+    short = render(history, excerpt_of(history), limit=6).splitlines()
     assert short[:4] == whole[:4]
     assert short[-2:] == whole[-2:]
     assert f"{len(whole) - 6} lines left out" in short[4]
@@ -70,10 +74,10 @@ def test_a_finding_leads_to_the_checkpoint_of_its_step() -> None:
         message="",
         step="deploy",
     )
-    scene = scene_of(history, finding)
-    assert scene.checkpoint is not None
-    assert scene.checkpoint.name == "deploy"
-    assert len(scene.before) == 0
+    excerpt = excerpt_of(history, finding)
+    assert excerpt.checkpoint is not None
+    assert excerpt.checkpoint.name == "deploy"
+    assert len(excerpt.before) == 0
 
 
 def test_scaling_and_size_are_called_so() -> None:
@@ -94,5 +98,5 @@ def test_lost_owner_and_finalizers_have_a_phrase() -> None:
     old = Obj({"kind": "Service", "metadata": {"ownerReferences": [owner], "finalizers": ["f"]}})
     assert changed(old, Obj({"kind": "Service", "metadata": {}})) == [
         "finalizers now none",
-        "owners now nobody",
+        "now without an owner",
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from importlib import resources
 
-from conformance.evidence.bars import MOST_OF_A_KIND, groups
+from conformance.evidence.lifetimes import MOST_OF_A_KIND, groups
 from conformance.evidence.timeline_svg import render
 from tests.evidence import sample
 
@@ -36,7 +36,7 @@ def test_bars_are_grouped_by_graph_and_service() -> None:
     assert worker[:3] == [
         "DCD vllm-agg-worker",
         "Deployment vllm-agg-worker",
-        "LWS vllm-agg-worker-0",
+        "LeaderWorkerSet vllm-agg-worker-0",
     ]
 
 
@@ -44,9 +44,9 @@ def test_a_bar_ends_where_its_object_was_deleted() -> None:
     history, _ = sample.good()
     root = ET.fromstring(render(history))
     _frontend, worker = sorted(
-        _rects(root, "bar deployment"), key=lambda e: -float(e.get("width") or 0)
+        _rects(root, "bar single-node"), key=lambda e: -float(e.get("width") or 0)
     )[:2]
-    lws = _rects(root, "bar lws")[0]
+    lws = _rects(root, "bar multinode")[0]
     end = float(worker.get("x") or 0) + float(worker.get("width") or 0)
     assert float(lws.get("x") or 0) < end, "the overlap must be visible"
     assert len(_rects(root, "leaving")) == 1

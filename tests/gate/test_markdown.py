@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from conformance.__main__ import main
+from conformance.model.profile import Identity
 from conformance.model.verdict import CheckerName, Outcome, Verdict
 from conformance.report import files, markdown
 from conformance.report.build import statistics, summary
@@ -12,14 +13,13 @@ from conformance.report.model import (
     CaseResult,
     ConformanceReport,
     NotRun,
-    OperatorIdentity,
     ReportedFinding,
 )
 
 
 def report(*cases: CaseResult, name: str = "mine", **options: str) -> ConformanceReport:
     return ConformanceReport(
-        date="2030-01-01T00:00:00+00:00", operator=OperatorIdentity(name=name), options=options,
+        date="2030-01-01T00:00:00+00:00", operator=Identity(name=name), options=options,
         cluster="embedded", versions={"suite": "1"}, verdict=summary(cases, deviates=False),
         statistics=statistics(cases), cases=list(cases),
     )  # fmt: skip
@@ -28,7 +28,7 @@ def report(*cases: CaseResult, name: str = "mine", **options: str) -> Conformanc
 def good(case: str = "add/one") -> CaseResult:
     return CaseResult(
         id=case, feature="add", operator="mine", verdict=Verdict.CONFORMS,
-        outcome=Outcome.RECONCILED, duration=2.0, node=f"cases/test_add.py::test_{case}",
+        outcome=Outcome.RECONCILED, duration=2.0, nodeid=f"cases/test_add.py::test_{case}",
     )  # fmt: skip
 
 
@@ -46,7 +46,7 @@ def test_it_has_verdict_table_first_sentences_and_the_next_command() -> None:
         report(good(), bad("Deployment x still exists 30 s after")), results="r"
     )
     assert text.startswith(
-        "## ❌ Conformance of mine\n\n**mine: violates (1 violate, of 2 cases)**\n"
+        "## ❌ Conformance of mine\n\n**mine: violates (1 of 2 cases violates)**\n"
     )
     assert "| feature | cases | reconciled | failed | median | slowest | verdict |" in text
     assert "| add | 2 | 1 | 1 | 2.0 s | 2.0 s | violates 1 |" in text
@@ -105,7 +105,7 @@ def test_there_are_at_most_twenty_failures() -> None:
     cases = [bad(f"wrong {n}", f"add/{n}") for n in range(25)]
     text = markdown.summary(report(*cases), results="r")
     assert sum(line.startswith("- **violates**") for line in text.splitlines()) == 20
-    assert "- … and 5 more; all are in report.yaml" in text
+    assert "- … and 5 more; report.yaml holds all of them" in text
 
 
 def test_where_nothing_ran_there_is_no_table() -> None:
@@ -118,8 +118,8 @@ def test_where_nothing_ran_there_is_no_table() -> None:
 def test_the_command_prints_all_operators_and_appends_the_worst_verdict_as_an_output(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    files.write(report(good(), name="one"), tmp_path, stem="report-one")
-    files.write(report(bad("wrong"), name="two"), tmp_path, stem="report-two")
+    reports = {"one": report(good(), name="one"), "two": report(bad("wrong"), name="two")}
+    files.write(reports, tmp_path)
     outputs = tmp_path / "outputs"
     outputs.write_text("before=1\n")
     assert main(["report", "summary", str(tmp_path), "--outputs", str(outputs)]) == 0

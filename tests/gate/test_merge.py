@@ -15,8 +15,9 @@ from conformance.model.errors import UsageError
 from conformance.model.run_cases import PREFIX, RunCase
 from conformance.model.shard import owner
 from conformance.model.verdict import Verdict
-from conformance.report import collect, compare, files, recheck
-from conformance.report.build import digest, statistics, summary
+from conformance.report import compare, files, recheck
+from conformance.report.build import statistics, summary
+from conformance.report.files import digest
 from conformance.report.merge import merge
 from conformance.report.model import (
     CaseResult,
@@ -25,6 +26,7 @@ from conformance.report.model import (
     ReportedFinding,
     Summary,
 )
+from conformance.report.verify import problems
 from tests.gate.support import suite_run
 
 N = 3
@@ -75,13 +77,13 @@ def edit(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
             "verdict": summary(report.cases, deviates=bool(report.deviations)),
         }
     )
-    files.write(report, folder)
+    files.write({"reference": report}, folder)
 
 
 def without_times(data: dict[str, Any]) -> dict[str, Any]:
     """What of a report does not differ from run to run."""
     times = {"date", "duration", "seconds", "first_at", "last_at", "sha256"}
-    by_shard = {*times, "history", "parts"}  # of judgements of a whole run each shard has its own
+    by_shard = {*times, "history", "shards"}  # of judgements of a whole run each shard has its own
 
     def stripped(value: Any) -> Any:
         if isinstance(value, dict):
@@ -112,8 +114,8 @@ def test_what_is_merged_verifies_and_can_be_judged_again(
 ) -> None:
     target = tmp_path / "merged"
     (merged,) = merge(target, shards)
-    assert files.verify(merged, target) == []
-    assert len(collect.read_cases(target)) == 8 + len(RunCase)
+    assert problems(merged, target) == []
+    assert len(files.read_cases(target)) == 8 + len(RunCase)
     checks = recheck.recheck(target)
     assert len(checks) == 8 + N * len(RunCase)
     assert all(check.same for check in checks), [check.to_json() for check in checks]
@@ -142,10 +144,10 @@ def test_junit_allure_and_logs_of_all_shards_are_there(
 def test_an_earlier_merge_in_the_folder_does_not_count(shards: list[Path], tmp_path: Path) -> None:
     merge(tmp_path / "merged", shards)
     stale = CaseResult(id="mine/gone", feature="add", operator="reference")
-    collect.write_case(tmp_path / "merged", stale)
+    files.write_case(tmp_path / "merged", stale)
     (tmp_path / "merged" / "allure-results" / "old-result.json").write_text("{}")
     merge(tmp_path / "merged", shards)
-    assert len(collect.read_cases(tmp_path / "merged")) == 8 + len(RunCase)
+    assert len(files.read_cases(tmp_path / "merged")) == 8 + len(RunCase)
     assert not (tmp_path / "merged" / "allure-results" / "old-result.json").exists()
 
 
@@ -209,7 +211,7 @@ def test_shards_of_different_runs_are_refused(
 
 
 def test_a_missing_shard_is_named(shards: list[Path], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"of 3 shards of reference there is no 2; give"):
+    with pytest.raises(UsageError, match=r"reference lacks shard 2/3; give"):
         merge(tmp_path / "merged", [shards[0], shards[2]])
 
 
@@ -221,7 +223,7 @@ def test_a_shard_given_twice_is_refused(shards: list[Path], tmp_path: Path) -> N
 
 def test_another_number_of_shards_is_refused(shards: list[Path], tmp_path: Path) -> None:
     edit(shards[2], lambda data: data["options"].update(shard="3/4"))
-    with pytest.raises(UsageError, match="another number of them"):
+    with pytest.raises(UsageError, match="there are 3 shards in one and 4 in the other"):
         merge(tmp_path / "merged", shards)
 
 
@@ -310,7 +312,7 @@ def add_run_judgement(
 ) -> None:
     """The judgement of the end of a run, as each shard's run has one."""
     history = store.read(next((folder / "histories").glob("*.zst")))
-    path = collect.history_path(folder, RUN, "reference")
+    path = files.history_path(folder, RUN, "reference")
     store.write(path, history)
     findings = [
         ReportedFinding(
@@ -344,16 +346,16 @@ def test_the_worst_judgement_of_a_whole_run_wins_and_every_shards_history_is_kep
     assert [f.message for f in run.findings] == [
         "ClusterRole x is left", "changes may have been missed",
     ]  # fmt: skip
-    assert [part.verdict for part in run.parts] == [
+    assert [part.verdict for part in run.shards] == [
         Verdict.CONFORMS, Verdict.VIOLATES, Verdict.UNKNOWN,
     ]  # fmt: skip
-    for number, part in enumerate(run.parts, 1):
+    for number, part in enumerate(run.shards, 1):
         assert part.history is not None
         assert part.history.path.endswith(f"run-nothing_left_elsewhere.shard-{number}.jsonl.zst")
         assert digest(target / part.history.path) == part.history.sha256
-    assert files.verify(merged, target) == []
-    (target / run.parts[0].history.path).write_bytes(b"other")  # type: ignore[union-attr]
-    assert len(files.verify(merged, target)) == 1
+    assert problems(merged, target) == []
+    (target / run.shards[0].history.path).write_bytes(b"other")  # type: ignore[union-attr]
+    assert len(problems(merged, target)) == 1
 
 
 def test_a_known_failure_is_missed_only_if_no_shard_shows_it(
@@ -371,10 +373,10 @@ def test_the_command_merges_and_its_exit_code_gates(
 ) -> None:
     target = tmp_path / "merged"
     assert main(["report", "merge", str(target), *map(str, shards)]) == 1
-    assert "reference: violates (1 violate, of 10 cases)" in capsys.readouterr().out
+    assert "reference: violates (1 of 10 cases violates)" in capsys.readouterr().out
     assert main(["report", "merge", str(target), str(shards[0])]) == 4
     error = capsys.readouterr().err
-    assert error.startswith("error: of 3 shards")
+    assert error.startswith("error: reference lacks shard 2/3, 3/3")
     assert len(error.splitlines()) == 1
 
 
@@ -384,8 +386,8 @@ def test_the_command_compares(
     merge(tmp_path / "merged", shards)
     whole = str(runs / "all")
     assert main(["report", "compare", str(tmp_path / "merged"), whole]) == 0
-    assert capsys.readouterr().out == "the same, times aside: 10 cases, violates\n"
+    assert capsys.readouterr().out == "no difference apart from times: 10 cases, violates\n"
     assert main(["report", "compare", str(shards[0]), whole]) == 1
-    assert "it was not run, since deselected: deselected in the first and nothing in the" in (
+    assert "not run: deselected (deselected) in the first, none in the second" in (
         capsys.readouterr().out
     )

@@ -221,7 +221,7 @@ def test_the_summary_of_a_run_that_failed(tmp_path: Path) -> None:
     shown = run(place / "ci" / "summary.sh", cwd=work, env={**env, **files_of_github(tmp_path)})
     assert (shown.returncode, shown.stdout) == (0, "")
     text = (tmp_path / "summary.md").read_text()
-    assert f"**reference: violates (1 violate, of {8 + len(RunCase)} cases)**" in text
+    assert f"**reference: violates (1 of {8 + len(RunCase)} cases violates)**" in text
     assert "- **violates** mine/bad: Deployment agg-worker still exists" in text
     assert (tmp_path / "output").read_text().splitlines() == [
         "verdict=violates", "report=results/report.json",

@@ -17,7 +17,7 @@ from conformance import __version__, paths
 from conformance.cluster.kind import Docker, KindCluster
 from conformance.kube import Api, Resource, apply_manifests
 from conformance.model.labels import OWNED
-from conformance.report import files
+from conformance.report import files, verify
 from conformance.report.compare import differences
 from tests.in_kind.conftest import Suite
 
@@ -90,7 +90,7 @@ def test_the_shards_of_an_indexed_job_say_together_what_one_run_says(
     assert collected.returncode == 0, collected.stdout[-3000:] + collected.stderr[-3000:]
     assert len(list((tmp_path / "out").glob("shard-*"))) == SHARDS
     merged = files.read(tmp_path / "out" / "merged" / "report.json")
-    assert files.verify(merged, tmp_path / "out" / "merged") == []
+    assert verify.problems(merged, tmp_path / "out" / "merged") == []
     assert differences(files.read(outside / "report.json"), merged) == []
     assert _owned(api) == []
 

@@ -30,7 +30,7 @@ def test_the_seeds_transitions_conform_and_say_what_the_embedded_cluster_says(
     assert embedded.returncode == 0, embedded.stdout[-3000:] + embedded.stderr[-2000:]
     one, other = (files.read(tmp_path / name / "report.json") for name in ("kind", "embedded"))
     assert (one.cluster, other.cluster) == ("kind", "embedded")
-    assert one.admin is False, "in pods it has the rights that it ships with, and no more"
+    assert one.cluster_admin is False, "in pods it has the rights that it ships with, and no more"
     assert differences(one, other) == []
     assert [row for row in leftovers.find(docker) if not row.kept] == []
 

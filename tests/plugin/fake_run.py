@@ -36,8 +36,8 @@ from conformance.model.transition import add_multinode
 from conformance.plugin import controller, director, trials, worker
 from conformance.plugin.marks import case_id
 from conformance.record import endings
-from conformance.report.build import case_result, history_file
-from conformance.report.collect import history_path, write_case
+from conformance.report.build import case_result
+from conformance.report.files import history_file, history_path, write_case
 from tests.builders import NAMESPACE, HistoryBuilder, a_graph, settled
 
 SINGLE, MULTI = a_graph(), a_graph(node_count=2)

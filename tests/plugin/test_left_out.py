@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.__main__ import main
-from conformance.report import files
+from conformance.report import files, verify
 from conformance.report.model import ConformanceReport, Summary
 from tests.plugin.support import CASES, ROOT, fake_run, profile
 
@@ -37,7 +37,7 @@ def test_an_operator_that_says_nothing_of_restarts_does_not_conform(
     assert set(left) == {"mine/kill", "mine/stop"}
     assert all(case.required for case in left.values())
     assert report.verdict is Summary.PARTIAL
-    assert (report.statistics.unsupported, report.statistics.lacking) == (2, 2)
+    assert (report.statistics.unsupported, report.statistics.required_not_run) == (2, 2)
     told = f"2 of {len(report.cases)} cases not supported by the profile, 2 of them required"
     result.stdout.fnmatch_lines([f"mine: partial ({told})"])
 
@@ -56,12 +56,12 @@ def test_the_report_names_the_profiles_digest_and_all_that_it_concedes(
     result.stdout.fnmatch_lines(
         [
             f"mine conforms: * cases (1 of {len(report.cases)} cases not supported by the profile)",
-            f"the profile (sha256 {report.profile_sha256[:12]}*) concedes: 1 retained object, *",
+            f"the profile (sha256 {report.profile_sha256[:12]}*) concedes 1 retained object, *",
         ]
     )
     environment = (pytester.path / "allure-results" / "environment.properties").read_text()
     assert "concessions.retained-object=Secret ssh (one for all graphs)" in environment
     results = pytester.path / "results"
-    assert files.verify(report, results) == []
-    files.write(report.model_copy(update={"concessions": []}), results)
+    assert verify.problems(report, results) == []
+    files.write({"mine": report.model_copy(update={"concessions": []})}, results)
     assert main(["report", "verify", str(results)]) == 1

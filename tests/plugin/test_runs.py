@@ -118,7 +118,7 @@ def test_a_judgement_of_the_runs_end_that_is_lost_without_an_error_is_missed(
     assert data["verdict"] == "unknown"
     for case in RunCase:
         assert cases_of(data)[case]["verdict"] == "unknown"
-        assert "was lost, although the run came to its end" in str(cases_of(data)[case]["error"])
+        assert "the judgement of its end was lost" in str(cases_of(data)[case]["error"])
 
 
 def test_disruptive_cases_alone_open_no_shared_cluster(pytester: pytest.Pytester) -> None:

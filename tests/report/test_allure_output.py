@@ -108,7 +108,7 @@ def test_each_transition_is_a_step_with_the_times_of_the_history(results: Path) 
     assert step["stop"] == int((sample.T0 + 30.5) * 1000)
     spans = [(s["name"], s["stop"] - s["start"]) for s in step["steps"]]
     assert spans[0][0] == "request"
-    assert spans[1] == ("waited, of 30 s", 30500)
+    assert spans[1] == ("never matched (deadline 30 s)", 30500)
 
 
 def test_the_evidence_is_attached(results: Path) -> None:
@@ -117,10 +117,10 @@ def test_the_evidence_is_attached(results: Path) -> None:
         "Timeline (drawn)",
         "Tables before",
         "Tables after",
-        "Timeline",
+        "Timeline (seconds after the API's answer)",
         "What changed",
-        "Operator log",
-        "Again by hand",
+        "The operator's log of that time",
+        "Reproduce with kubectl",
         "History (add.jsonl.zst)",
     ]
     drawn = attached["Timeline (drawn)"]

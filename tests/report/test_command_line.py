@@ -17,8 +17,8 @@ from conformance.judge.verdict import Judgement
 from conformance.model.bounds import Bounds
 from conformance.model.errors import UsageError
 from conformance.model.verdict import Verdict
-from conformance.report import collect, files, recheck
-from conformance.report.build import RunFacts, case_result, history_file, report
+from conformance.report import documents, files, recheck
+from conformance.report.build import RunFacts, case_result, report
 from tests.evidence import sample
 from tests.report.test_report_model import PROFILE
 
@@ -29,20 +29,20 @@ def _results(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Judgeme
     cases = []
     for history, judgement in (sample.leftover(), sample.good()):
         name = history.header.case
-        path = collect.history_path(folder, name, "sample")
+        path = files.history_path(folder, name, "sample")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
         judgements[name] = judgement
         case = case_result(
-            history, judgement, duration=1.0, history_file=history_file(path, results=folder)
+            history, judgement, duration=1.0, history_file=files.history_file(path, results=folder)
         )
-        collect.write_case(folder, case)
+        files.write_case(folder, case)
         cases.append(case)
-    files.write(report(cases, RunFacts(profile=PROFILE, bounds=Bounds())), folder)
+    files.write({"sample": report(cases, RunFacts(profile=PROFILE, bounds=Bounds()))}, folder)
     stories = {h.header.case: h for h, _ in (sample.leftover(), sample.good())}
 
     def read(path: Path) -> History:
-        return next(h for name, h in stories.items() if collect.slug(name, "sample") in path.name)
+        return next(h for name, h in stories.items() if files.slug(name, "sample") in path.name)
 
     monkeypatch.setattr(store, "read", read)
     monkeypatch.setattr(recheck, "judge", lambda history: judgements[history.header.case])
@@ -54,7 +54,7 @@ def test_recheck_that_agrees_exits_with_0(
 ) -> None:
     _results(tmp_path, monkeypatch)
     assert main(["recheck", str(tmp_path)]) == 0
-    assert "2 of 2 histories give the verdict of their run" in capsys.readouterr().out
+    assert "2 of 2 histories judged as in the run" in capsys.readouterr().out
 
 
 def test_recheck_names_what_differs_and_exits_with_1(
@@ -109,7 +109,7 @@ def test_an_interrupted_case_rechecks_as_unknown(
     _results(tmp_path, monkeypatch)
     history, judgement = sample.good()
     case = case_result(history, judgement, duration=1.0, error="the API server went away")
-    collect.write_case(tmp_path, case)
+    files.write_case(tmp_path, case)
     checks = {check.case: check for check in recheck.recheck(tmp_path)}
     assert checks[history.header.case].same
 
@@ -152,7 +152,7 @@ def test_schemas_are_printed_and_written(
     assert main(["schema"]) == 0
     assert json.loads(capsys.readouterr().out)["title"] == "Profile"
     assert main(["schema", "--write", str(tmp_path)]) == 0
-    assert {path.name for path in tmp_path.iterdir()} == set(files.SCHEMAS)
+    assert {path.name for path in tmp_path.iterdir()} == set(documents.SCHEMAS)
 
 
 def test_faults_are_listed_with_checker_and_case(capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,7 +169,7 @@ def test_pages_and_schemas_of_the_documentation_are_written(
 ) -> None:
     assert main(["docs", "--write", str(tmp_path / "docs")]) == 0
     written = {path.name for path in (tmp_path / "docs").rglob("*.*")}
-    assert written == {"checkers.md", *files.SCHEMAS}
+    assert written == {"checkers.md", *documents.SCHEMAS}
     assert len(capsys.readouterr().out.splitlines()) == len(written)
 
 

@@ -1,4 +1,4 @@
-"""What a profile concedes stands beside the verdict, wherever the verdict is shown."""
+"""What a profile concedes is listed with the verdict, wherever the verdict is shown."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def made(**fields: Any) -> ConformanceReport:
 
 def test_a_profile_that_promises_everything_concedes_nothing() -> None:
     assert concessions(profile()) == []
-    assert line(made()) == "the profile (sha256 abababababab…) concedes: nothing"
+    assert line(made()) == "the profile (sha256 abababababab…) concedes nothing"
 
 
 @pytest.mark.parametrize(
@@ -97,13 +97,13 @@ KEPT = {
 
 def test_the_terminal_counts_them_in_one_line() -> None:
     text = terminal.summary(made(**KEPT), results="results")
-    told = "the profile (sha256 abababababab…) concedes: 2 retained objects, 1 either promise"
+    told = "the profile (sha256 abababababab…) concedes 2 retained objects, 1 either promise"
     assert text.splitlines().count(told) == 1
 
 
 def test_the_markdown_lists_them_all() -> None:
     text = markdown.summary(made(**KEPT), results="results")
-    assert "concedes: 2 retained objects, 1 either promise</summary>" in text
+    assert "concedes 2 retained objects, 1 either promise</summary>" in text
     assert "| retained object | Secret ssh | one \\| for all |" in text
     assert "| either promise | component |  |" in text
 
@@ -118,9 +118,9 @@ def test_the_environment_of_allure_holds_them_all() -> None:
 
 def test_two_reports_differ_in_what_was_conceded() -> None:
     assert compare.differences(made(**KEPT), made()) == [
-        "the retained object Secret ssh is conceded in the first alone",
-        "the retained object Secret tls is conceded in the first alone",
-        "the either promise component is conceded in the first alone",
+        "only the first concedes the retained object Secret ssh",
+        "only the first concedes the retained object Secret tls",
+        "only the first concedes the either promise component",
     ]
     assert compare.differences(made(**KEPT), made(**KEPT)) == []
 

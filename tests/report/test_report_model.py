@@ -39,7 +39,7 @@ def case(verdict: Verdict | None = Verdict.CONFORMS, **fields: Any) -> CaseResul
 
 def finding(verdict: Verdict = Verdict.VIOLATES, *, known: str = "") -> ReportedFinding:
     return ReportedFinding(
-        checker=CheckerName.SIZE, verdict=verdict, subject="s", message="m", known=known
+        checker=CheckerName.SIZE, verdict=verdict, subject="s", message="m", known_failure=known
     )
 
 
@@ -96,7 +96,7 @@ def test_the_counts_add_up() -> None:
     assert counts.cases == 6
     assert (counts.conforms, counts.violates, counts.unknown) == (2, 1, 1)
     assert (counts.known_failures, counts.not_run, counts.unexpected_passes) == (1, 1, 1)
-    assert (counts.unsupported, counts.lacking) == (1, 1)
+    assert (counts.unsupported, counts.required_not_run) == (1, 1)
 
 
 def test_what_is_not_required_is_unsupported_and_not_lacking() -> None:
@@ -105,7 +105,7 @@ def test_what_is_not_required_is_unsupported_and_not_lacking() -> None:
         case(None, not_run=NotRun.DESELECTED),
     ]
     counts = statistics(cases)
-    assert (counts.not_run, counts.unsupported, counts.lacking) == (2, 1, 1)
+    assert (counts.not_run, counts.unsupported, counts.required_not_run) == (2, 1, 1)
 
 
 def test_brackets_in_case_ids_are_letters_and_only_the_star_is_wild() -> None:
@@ -171,14 +171,17 @@ def test_a_refused_step_says_more_than_a_moot_one() -> None:
 
 def test_a_report_holds_identity_bounds_and_deviations() -> None:
     facts = RunFacts(
-        profile=PROFILE, bounds=Bounds(hold=1.0), date="2026-01-01T00:00:00+00:00", admin=True
+        profile=PROFILE,
+        bounds=Bounds(hold=1.0),
+        date="2026-01-01T00:00:00+00:00",
+        cluster_admin=True,
     )
     made = report([case()], facts)
     assert made.operator.version == "1.2"
     assert made.bounds["deadline"] == 30.0
     assert {k: (d.value, d.default) for k, d in made.deviations.items()} == {"hold": (1.0, 5.0)}
     assert made.verdict is Summary.PARTIAL
-    assert made.admin
+    assert made.cluster_admin
 
 
 def test_nothing_judged_is_unknown() -> None:

@@ -8,9 +8,10 @@ from conformance.model.bounds import Bounds
 from conformance.model.verdict import CheckerName, Outcome, Verdict
 from conformance.report.build import RunFacts, report
 from conformance.report.collect import lost
+from conformance.report.conclusion import conclusion, next_command
 from conformance.report.junit import properties, record
 from conformance.report.model import CaseResult, HistoryFile, NotRun, ReportedFinding
-from conformance.report.terminal import conclusion, next_line, summary, verdict_table, waiting
+from conformance.report.terminal import summary, verdict_table
 from tests.report.test_report_model import KNOWN, PROFILE, case, finding
 
 SENTENCE = (
@@ -31,7 +32,7 @@ def _cases() -> list[CaseResult]:
         case(
             Verdict.VIOLATES,
             id="add-worker[merge-patch-v1alpha1]",
-            node="cases/test_add.py::test_add_worker[sample-merge-patch-v1alpha1]",
+            nodeid="cases/test_add.py::test_add_worker[sample-merge-patch-v1alpha1]",
             outcome=Outcome.FAILED,
             duration=35.04,
             findings=[leftover],
@@ -84,7 +85,7 @@ def test_no_line_is_wider_than_the_terminal() -> None:
 def test_the_next_line_is_the_first_failing_case() -> None:
     options = {"operator": "./my operator", "operator-binary": "a/manager", "fault": "one,two"}
     made = report(_cases(), RunFacts(profile=PROFILE, bounds=Bounds(), options=options))
-    assert next_line(made, results="r") == (
+    assert next_command(made, results="r") == (
         "pytest '--operator=./my operator' --operator-binary=a/manager --fault=one --fault=two "
         "--results=r-again 'cases/test_add.py::test_add_worker[sample-merge-patch-v1alpha1]'"
     )
@@ -96,7 +97,7 @@ def test_a_run_that_was_broken_off_tells_the_cause_once_and_shows_no_table() -> 
     made = report(gone, RunFacts(profile=PROFILE, bounds=Bounds()))
     text = summary(made, results="results")
     assert text.splitlines()[:2] == [
-        "unknown  add-0 and 2 more",
+        "unknown  add-0, add-1 and add-2",
         "    left no result, since the run was broken off: the operator sample was not ready 60 s "
         "after its start",
     ]
@@ -127,13 +128,13 @@ def test_the_last_line_says_how_many_cases_the_profile_does_not_support() -> Non
         "sample: partial (2 of 3 cases not supported by the profile, 2 of them required)"
     )
     assert conclusion(report([case(), *excused], facts)) == (
-        "sample conforms: 1 cases (2 of 3 cases not supported by the profile)"
+        "sample conforms: 1 case (2 of 3 cases not supported by the profile)"
     )
 
 
 def test_after_a_good_run_the_next_line_checks_the_report() -> None:
     made = report([case()], RunFacts(profile=PROFILE, bounds=Bounds()))
-    assert next_line(made, results="my results") == (
+    assert next_command(made, results="my results") == (
         "python -m conformance report verify 'my results'"
     )
 
@@ -142,12 +143,8 @@ def test_partial_says_why_it_is_not_conformant() -> None:
     left_out = case(None, not_run=NotRun.DESELECTED)
     made = report([case(), KNOWN, left_out], RunFacts(profile=PROFILE, bounds=Bounds(hold=1)))
     assert conclusion(made) == (
-        "sample: partial (1 known to fail; bounds changed: hold 1 s; 1 required but deselected)"
+        "sample: partial (1 known failure; bounds changed: hold 1 s; 1 required case deselected)"
     )
-
-
-def test_waiting_names_what_how_long_and_the_bound() -> None:
-    assert waiting("worker: LWS size 2→3", 1.23, 30.0) == "worker: LWS size 2→3, 1.2 s of 30 s"
 
 
 def test_junit_properties_carry_the_verdict_and_every_finding() -> None:

@@ -7,33 +7,16 @@ from dataclasses import dataclass
 
 from conformance.history.history import History
 from conformance.history.records import Checkpoint, Step
-from conformance.model.graph import short_kind
-from conformance.model.kinds import LWS
-from conformance.model.state import Obj, State
+from conformance.model.state import State
 from conformance.model.verdict import Finding
 
 
-def noun(obj: Obj) -> str:
-    """`LWS vllm-agg-worker-0`: how an object is called in a line of evidence."""
-    return f"{'LWS' if obj.kind == LWS else short_kind(obj.kind)} {obj.name}"
-
-
-def offset(seconds: float) -> str:
-    """A time relative to the API's answer, `+1.20 s`, in ten columns."""
-    return f"{seconds:+8.2f} s"
-
-
-def namespaces(history: History) -> set[str]:
-    """The namespaces that the case worked in."""
-    return {history.namespace, *(step.namespace for step in history.steps if step.namespace)}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class Excerpt:
     """One checkpoint with its steps. Times are seconds since the epoch.
 
     `zero` is the API's answer to the last step: the instant at which the deadline began. `checkpoint`
-    is None when the case ended before any checkpoint.
+    is None if the case ended before any checkpoint.
     """
 
     checkpoint: Checkpoint | None
@@ -45,9 +28,9 @@ class Scene:
     after: State
 
 
-def scene_of(history: History, finding: Finding | None = None) -> Scene:
-    """The scene that a finding is about: the checkpoint that judges its step, else the one at whose
-    time it was last seen, else the last judged one."""
+def excerpt_of(history: History, finding: Finding | None = None) -> Excerpt:
+    """What a finding is about: the checkpoint that judges its step, else the one at whose time it was
+    last seen, else the last judged one."""
     checkpoint = _checkpoint(history, finding)
     steps = tuple(history.steps_of(checkpoint)) if checkpoint else tuple(history.steps)
     times = [event.at for event in history.events]
@@ -58,7 +41,7 @@ def scene_of(history: History, finding: Finding | None = None) -> Scene:
     before = history.at_checkpoint(earlier) if earlier else history.at_time(first)
     after = history.at_checkpoint(checkpoint) if checkpoint else history.at_time(end)
     inside = namespaces(history)
-    return Scene(
+    return Excerpt(
         checkpoint=checkpoint,
         steps=steps,
         start=first,
@@ -69,21 +52,43 @@ def scene_of(history: History, finding: Finding | None = None) -> Scene:
     )
 
 
+def namespaces(history: History) -> set[str]:
+    """The namespaces that the case worked in."""
+    return {history.namespace, *(step.namespace for step in history.steps if step.namespace)}
+
+
 def _within(state: State, names: Iterable[str]) -> State:
-    kept = set(names)
-    objects = (obj for obj in state if obj.namespace in kept)
+    objects = (obj for obj in state if obj.namespace in names)
     return State(objects, revision=state.revision, at=state.at)
 
 
 def _checkpoint(history: History, finding: Finding | None) -> Checkpoint | None:
     checkpoints = history.checkpoints
-    if finding is not None:
+    if finding is not None and finding.step:
+        judging = checkpoint_of(history, finding.step)
+        if judging is not None:
+            return judging
+    elif finding is not None and finding.last_at is not None:
         for checkpoint in checkpoints:
-            if finding.step and finding.step in checkpoint.steps:
+            if finding.last_at <= checkpoint.at:
                 return checkpoint
-        if finding.last_at is not None and not finding.step:
-            for checkpoint in checkpoints:
-                if finding.last_at <= checkpoint.at:
-                    return checkpoint
     judged = [checkpoint for checkpoint in checkpoints if checkpoint.judged] or checkpoints
     return judged[-1] if judged else None
+
+
+def checkpoint_of(history: History, step: str) -> Checkpoint | None:
+    """The checkpoint that judges the step of that name."""
+    return next((one for one in history.checkpoints if step in one.steps), None)
+
+
+def matched_after(step: Step, checkpoint: Checkpoint | None) -> float | None:
+    """Seconds from the API's answer until everything matched; None if it never did."""
+    if checkpoint is None or checkpoint.reached_at is None:
+        return None
+    return max(0.0, checkpoint.reached_at - step.answered_at)
+
+
+def offset(seconds: float) -> str:
+    """A time relative to the API's answer, `+1.20 s`, in ten columns."""
+    # A negative zero would be printed as -0.00.
+    return f"{round(seconds, 2) + 0.0:+8.2f} s"

@@ -1,20 +1,18 @@
-"""Object lifetimes as bars, grouped by service: what the drawn timeline shows, not its looks."""
+"""Lifetimes of objects as bars, grouped by service: what the drawn timeline shows, not its looks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from conformance.evidence.changes import QUIET_KINDS
-from conformance.evidence.scene import namespaces, noun
+from conformance.evidence import kinds
+from conformance.evidence.excerpt import namespaces
 from conformance.history.history import History, Life
 from conformance.judge.case import Case
-from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
-from conformance.model.kinds import POD_GROUP, WORKLOADS
+from conformance.judge.wording import noun, subject
+from conformance.model.kinds import Actor
 from conformance.model.ownership import attribute
 from conformance.model.state import State
 
-_WORKLOADS = [row.kind for row in WORKLOADS.values() if not row.when_declared]
-_ORDER = (GRAPH_KIND, COMPONENT_KIND, *_WORKLOADS, POD_GROUP, "Service", "StatefulSet", "Pod")
 # More rows of one kind in one group than this say nothing new, and make the picture unreadable.
 MOST_OF_A_KIND = 8
 OTHER = "not of a service"
@@ -24,7 +22,7 @@ OTHER = "not of a service"
 class Bar:
     """One object's life. Times are seconds since the epoch; `end` None: it was there at the end.
 
-    `leaving` is when its deletion was asked for, `ready` the spans in which it was Ready (Pods).
+    `leaving` is when its deletion was requested, `ready` the spans in which it was Ready (Pods).
     """
 
     label: str
@@ -33,7 +31,7 @@ class Bar:
     end: float | None
     leaving: float | None
     ready: tuple[tuple[float, float | None], ...]
-    creator: str
+    creator: Actor
     accused: bool
 
 
@@ -55,13 +53,10 @@ def groups(history: History, subjects: frozenset[str] = frozenset()) -> list[Gro
     found: dict[tuple[str, str], list[Life]] = {}
     for life in history.lives.values():
         obj = life.last
-        named = f"{obj.kind}/{obj.name}" in subjects
-        if obj.namespace not in inside or (obj.kind not in _ORDER and not named):
-            continue
-        if obj.kind in QUIET_KINDS and not named:
-            continue
-        where = attribute(ever, obj, history.profile)
-        found.setdefault((where.graph or where.component, where.service), []).append(life)
+        wanted = obj.kind in kinds.SHOWN or subject(obj) in subjects
+        if wanted and obj.namespace in inside:
+            where = attribute(ever, obj, history.profile)
+            found.setdefault((where.graph or where.component, where.service), []).append(life)
     return [
         _group(case, title=_title(*key), lives=found[key], subjects=subjects)
         for key in sorted(found, key=lambda key: (not any(key), key))
@@ -76,9 +71,11 @@ def _group(case: Case, *, title: str, lives: list[Life], subjects: frozenset[str
     bars: list[Bar] = []
     left_out = 0
     shown: dict[str, int] = {}
-    for life in sorted(lives, key=_place):
+    for life in sorted(
+        lives, key=lambda one: (kinds.place(one.last.kind), one.events[0].at, one.last.name)
+    ):
         kind = life.last.kind
-        accused = f"{kind}/{life.last.name}" in subjects
+        accused = subject(life.last) in subjects
         shown[kind] = shown.get(kind, 0) + 1
         if shown[kind] > MOST_OF_A_KIND and not accused:
             left_out += 1
@@ -87,31 +84,26 @@ def _group(case: Case, *, title: str, lives: list[Life], subjects: frozenset[str
     return Group(title=title, bars=tuple(bars), left_out=left_out)
 
 
-def _place(life: Life) -> tuple[int, float, str]:
-    kind = life.last.kind
-    place = _ORDER.index(kind) if kind in _ORDER else len(_ORDER)
-    return place, life.events[0].at, life.last.name
-
-
 def _bar(case: Case, life: Life, *, accused: bool) -> Bar:
-    leaving = next((event.at for event in life.events if event.obj.deleting), None)
-    spans: list[tuple[float, float | None]] = []
-    since: float | None = None
-    for event in life.events if life.last.kind == "Pod" else ():
-        if event.obj.ready and since is None:
-            since = event.at
-        elif not event.obj.ready and since is not None:
-            spans.append((since, event.at))
-            since = None
-    if since is not None:
-        spans.append((since, life.deleted_at))
     return Bar(
         label=noun(life.last),
         kind=life.last.kind,
         start=life.events[0].at,
         end=life.deleted_at,
-        leaving=leaving,
-        ready=tuple(spans),
-        creator=str(case.creator(life.uid)),
+        leaving=next((event.at for event in life.events if event.obj.deleting), None),
+        ready=_ready(life) if life.last.kind == "Pod" else (),
+        creator=case.creator(life.uid),
         accused=accused,
     )
+
+
+def _ready(life: Life) -> tuple[tuple[float, float | None], ...]:
+    spans: list[tuple[float, float | None]] = []
+    since: float | None = None
+    for event in life.events:
+        if event.obj.ready and since is None:
+            since = event.at
+        elif not event.obj.ready and since is not None:
+            spans.append((since, event.at))
+            since = None
+    return (*spans, (since, life.deleted_at)) if since is not None else tuple(spans)

@@ -1,0 +1,94 @@
+"""What a report amounts to, in sentences: the cases that fail, the verdict, and what to run next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from conformance.judge.wording import count, join
+from conformance.report.model import CaseResult, ConformanceReport, NotRun, Summary
+from conformance.report.table import word
+
+MOST_FAILURES = 20
+_REPEATABLE = ("fault",)
+
+
+class Failure(NamedTuple):
+    """Why the run fails: the word for the verdict, which cases it is about, and their sentence."""
+
+    word: str
+    cases: str
+    sentence: str
+
+
+def failures(cases: Iterable[CaseResult]) -> tuple[list[Failure], str]:
+    """The first failures, and a line that counts the rest (empty if there is none).
+
+    Cases with the same error are one: what broke a run off is not told again for each case that did
+    not come to run.
+    """
+    alike: dict[tuple[str, str], list[CaseResult]] = {}
+    for case in cases:
+        if case.gates:
+            key = case.id if case.findings else case.sentence
+            alike.setdefault((word(case), key), []).append(case)
+    found = [
+        Failure(verdict, join(case.id for case in group), group[0].sentence)
+        for (verdict, _), group in alike.items()
+    ]
+    more = len(found) - MOST_FAILURES
+    rest = f"… and {more} more; report.yaml holds all of them" if more > 0 else ""
+    return found[:MOST_FAILURES], rest
+
+
+def conclusion(report: ConformanceReport) -> str:
+    """One line: the operator, the verdict, and why it is not better."""
+    counts = report.statistics
+    name = report.operator.name
+    unsupported = (
+        f"{counts.unsupported} of {count(counts.cases, 'case')} not supported by the profile"
+    )
+    if report.verdict is Summary.CONFORMS:
+        excused = f" ({unsupported})" if counts.unsupported else ""
+        return f"{name} conforms: {count(counts.conforms, 'case')}{excused}"
+    reasons = []
+    if counts.violates:
+        verb = "violates" if counts.violates == 1 else "violate"
+        reasons.append(f"{counts.violates} of {count(counts.cases, 'case')} {verb}")
+    if counts.unknown:
+        reasons.append(f"{count(counts.unknown, 'case')} could not be judged")
+    if counts.unexpected_passes:
+        passed = count(counts.unexpected_passes, "case")
+        reasons.append(f"{passed} passed although listed as known to fail")
+    if counts.known_failures:
+        reasons.append(f"{count(counts.known_failures, 'known failure')}")
+    if report.deviations:
+        changed = ", ".join(f"{k} {d.value:g} s" for k, d in report.deviations.items())
+        reasons.append(f"bounds changed: {changed}")
+    if counts.unsupported:
+        required = sum(
+            case.not_run is NotRun.UNSUPPORTED and case.required for case in report.cases
+        )
+        reasons.append(unsupported + (f", {required} of them required" if required else ""))
+    deselected = sum(case.not_run is NotRun.DESELECTED for case in report.cases)
+    if deselected:
+        reasons.append(f"{count(deselected, 'required case')} deselected")
+    return f"{name}: {report.verdict} ({'; '.join(reasons) or 'nothing was judged'})"
+
+
+def next_command(report: ConformanceReport, *, results: str) -> str:
+    """The one command to run next: the first case that fails, with the options of this run, into
+    another folder so that the evidence of this one stays."""
+    failing = [case for case in report.cases if case.gates]
+    if not failing:
+        return f"python -m conformance report verify {shlex.quote(results)}"
+    given = {"operator": report.operator.name, **report.options, "results": f"{results}-again"}
+    options = [
+        shlex.quote(f"--{name}={value}" if value else f"--{name}")
+        for name, values in given.items()
+        for value in (values.split(",") if name in _REPEATABLE else [values])
+    ]
+    # A judgement of the whole run needs the whole run.
+    again = [shlex.quote(case.nodeid or case.id) for case in failing if not case.of_run]
+    return " ".join(["pytest", *options, *again[:1]])
