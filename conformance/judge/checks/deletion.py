@@ -1,8 +1,8 @@
 """Deletion: once a graph is deleted everything of it goes, within the deletion deadline, and stays
 gone. Retained objects may stay; what hangs on a retained object may not.
 
-Creates by the operator right after the deletion were already on their way: reported only, if they
-end up gone. Later ones, and the same object made again, violate.
+A pass that was on its way when the graph was deleted may create each child once more: reported only,
+if it is soon and the child is gone again. Later, twice, or staying, it violates.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def _creation(
     lags = [max(0.0, life.created_at - deletion.at) for life in lives if life.created_at]
     first, last, step = lives[0], lives[-1], deletion.step
     soon = max(lags) <= deletion.case.bounds.create_after_delete
-    if soon and gone and not again:
+    if soon and gone and len(lives) == 1:
         verdict = Verdict.CONFORMS
         why = "; it was on its way already and is gone, so it does not count"
     else:

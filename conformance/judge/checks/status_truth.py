@@ -1,9 +1,9 @@
 """Status truth: Ready only when all is there, and nothing said of what is not.
 
-Judged at each checkpoint, and at each status write by the operator: its claim of Ready must
-have been true at some revision in the claim window before it, since it reads from a cache that may
-lag. An old claim left standing is judged only after the deadline; one that names the new generation
-at once.
+Judged at each checkpoint, and at each status write by the operator: a claim of Ready must have been
+true at some revision since the operator knew what the graph asks for. What it knew follows from what
+it had done (`knowledge`), not from seconds: it reads from a cache that lags on a busy machine. An old
+claim left standing is judged only after the deadline.
 """
 
 from __future__ import annotations
@@ -12,13 +12,8 @@ from collections.abc import Iterator
 
 from conformance.history.records import Event, Step
 from conformance.judge.case import Case, CasePoint
-from conformance.judge.checks.truth import (
-    based_on,
-    claimed_generation,
-    contradictions,
-    ready_writes,
-    untrue,
-)
+from conformance.judge.checks.knowledge import claimed_generation
+from conformance.judge.checks.truth import based_on, contradictions, ready_writes, untrue
 from conformance.judge.doubts import blind_spots
 from conformance.judge.findings import CheckResult, finding
 from conformance.judge.mismatch import Mismatch
@@ -141,7 +136,7 @@ def _false_claim(case: Case, event: Event, step: Step | None, row: Mismatch) -> 
     return finding(
         _NAME, Verdict.VIOLATES, root,
         f"{noun(root)} was said to be Ready{of} {late}, at revision {event.revision}, and at no "
-        f"time in the {case.bounds.claim_window:.0f} s before it was that so: {row.message}"
+        f"time since the operator knew what the graph asks for was that so: {row.message}"
         f"{_tail(case, case.history.at(event.revision), row)}",
         graph=root.name, step=step.name if step else "",
         first_at=event.at, last_at=event.at,

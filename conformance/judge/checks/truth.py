@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from conformance.history.records import Event, EventType
 from conformance.judge.case import Case
+from conformance.judge.checks.knowledge import known_since
 from conformance.judge.intent import intent
 from conformance.judge.mismatch import Mismatch
 from conformance.judge.state.coexistence import coexistence
@@ -59,29 +60,20 @@ def untrue(case: Case, state: State, root: Obj) -> list[Mismatch]:
     return [*coexistence(snapshot), *unseen, *size_as_reported(snapshot), *rollout(snapshot)]
 
 
-def claimed_generation(case: Case, root: Obj) -> int:
-    """The generation of which Ready is claimed: the condition's, else the status's, else 0."""
-    condition = root.condition(case.profile.status.ready_condition) or {}
-    value = condition.get("observedGeneration") or root.observed_generation
-    return int(value or 0)
-
-
 def contradictions(case: Case, event: Event) -> list[Mismatch]:
-    """Empty if the claim held at some revision within `claim_window` before the write; else what
-    contradicted it when it was written."""
-    root = event.obj
-    claimed = claimed_generation(case, root)
-    last = untrue(case, case.history.at(event.revision), root)
-    if not last:
+    """What contradicted a claim of Ready when it was written; empty if the claim was true at some
+    revision since the operator knew what the graph asks for, or if nothing shows that it knew."""
+    history, root = case.history, event.obj
+    last = untrue(case, history.at(event.revision), root)
+    since = known_since(case, event) if last else None
+    if since is None:
         return []
-    for revision in reversed(based_on(case, event)):
-        state = case.history.at(revision)
-        then = state.get(root.uid)
-        # A claim about a generation is not excused by what was true of an older one.
-        if then is None or then.generation < claimed:
-            break
-        if not untrue(case, state, then):
-            return []
+    for other in reversed(history.events):
+        if since <= other.revision < event.revision:
+            state = history.at(other.revision)
+            then = state.get(root.uid)
+            if then is not None and not untrue(case, state, then):
+                return []
     return last
 
 

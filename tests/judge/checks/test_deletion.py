@@ -188,9 +188,34 @@ def test_a_late_create_violates_though_it_is_gone() -> None:
     )
 
 
-def test_the_same_object_made_again_violates_at_once() -> None:
-    finding = only(check(Case(made_after(1.0, name="agg-worker"))), Verdict.VIOLATES)
-    assert "was made again by the operator" in finding.message
+def test_a_child_made_once_more_by_a_pass_on_its_way_is_reported_only() -> None:
+    result = check(Case(made_after(1.0, name="agg-worker")))
+    assert gating(result) == []
+    message = reported(result)[0].message
+    assert message.startswith("Service agg-worker was made again by the operator")
+    assert "it was on its way already and is gone" in message
+
+
+def test_a_child_made_once_more_that_stays_or_comes_late_violates() -> None:
+    for late in (
+        made_after(1.0, name="agg-worker", goes=False),
+        made_after(4.0, name="agg-worker"),
+    ):
+        messages = [f.message for f in gating(check(Case(late))) if f.verdict is Verdict.VIOLATES]
+        assert any("although it had been deleted with the graph" in text for text in messages)
+
+
+def test_a_child_made_twice_within_the_bound_violates() -> None:
+    h = deleted()
+    owner = find(settled(GRAPH), "DynamoComponentDeployment", "agg-worker")
+    for n in range(2):
+        child = made("Service", "agg-worker", owner=owner, uid=f"Service/again-{n}")
+        h.create(child, by=OPERATOR)
+        h.wait(0.3)
+        h.delete(child, by=PLATFORM)
+    h.checkpoint()
+    finding = only(check(Case(h.history())), Verdict.VIOLATES)
+    assert "1 time more" in finding.message
 
 
 def test_an_object_made_again_many_times_is_one_finding_that_tells_how_often() -> None:

@@ -98,6 +98,49 @@ def test_claim_from_a_lagging_cache_is_no_lie() -> None:
     assert found(h) == []
 
 
+@pytest.mark.parametrize("seconds", [0.0, 5.0, 20.0])
+def test_an_old_claim_repeated_before_the_operator_did_anything_is_no_lie(seconds: float) -> None:
+    """However long its cache lags: nothing shows that it has read the change."""
+    h = toggled()
+    h.wait(seconds)
+    h.update(dgd(MULTI, generation=2, observed=None, reason="again"), by=OPERATOR, status=True)
+    h.become(settled(MULTI, generation=2), after=0.5)
+    h.checkpoint(MULTI)
+    assert found(h) == []
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1.0, 5.0])
+def test_an_old_claim_repeated_after_the_operator_wrote_a_child_for_the_change_is_a_lie(
+    seconds: float,
+) -> None:
+    """However soon: it wrote the component for two nodes, and says Ready before one was there."""
+    h = toggled()
+    component = find(settled(MULTI), "DynamoComponentDeployment", "agg-worker")
+    h.update(edited(component, "metadata", "generation", to=2), by=OPERATOR)
+    h.wait(seconds)
+    h.update(dgd(MULTI, generation=2, observed=None, reason="again"), by=OPERATOR, status=True)
+    h.become(settled(MULTI, generation=2), after=0.5)
+    h.checkpoint(MULTI)
+    assert [finding.verdict for finding in found(h)] == [Verdict.VIOLATES]
+
+
+def test_a_pass_of_the_change_before_may_end_after_the_next_one() -> None:
+    """The operator finishes the image and says Ready of it; the scale came meanwhile."""
+    image = set_image("Worker", "vllm:2.0.0").apply(SINGLE)
+    both = scale("Worker", to=2).apply(image)
+    h = HistoryBuilder()
+    h.deployed(SINGLE)
+    h.step(set_image("Worker", "vllm:2.0.0"), SINGLE)
+    h.step(scale("Worker", to=2), image)
+    h.become(
+        swapped(settled(image), dgd(both, generation=3, ready=False, observed=None)), after=0.5
+    )
+    h.update(dgd(both, generation=3, observed=None), by=OPERATOR, status=True)
+    h.become(settled(both, generation=3), after=0.5)
+    h.checkpoint(both)
+    assert found(h) == []
+
+
 def test_old_claim_repeated_long_after_the_change_is_a_lie() -> None:
     h = toggled()
     h.become(swapped(settled(MULTI, ready=False), dgd(MULTI, ready=False, generation=2)), after=0.5)
