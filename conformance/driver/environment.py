@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
+from conformance import __version__
+from conformance.history.records import Header
 from conformance.model.bounds import Bounds
 from conformance.model.profile import Profile
 from conformance.operator.installed import OperatorControl
@@ -45,3 +47,11 @@ class CaseEnvironment(BaseModel):
     def operator(self) -> str:
         """The operator's name."""
         return self.profile.identity.name
+
+    def header(self, **fields: Any) -> Header:
+        """The header of a history that is recorded here; `fields` say what it is of."""
+        return Header(
+            operator=self.operator, profile=self.profile.model_dump(mode="json"),
+            bounds=self.bounds.to_json(), versions={"suite": __version__, **self.versions},
+            users=self.users, audited=self.audited, **fields,
+        )  # fmt: skip

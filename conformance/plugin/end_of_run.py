@@ -1,5 +1,5 @@
-"""The end of a run on a cluster that is thrown away: is all that stood at rest still so, and once every
-graph is deleted, does the operator leave anything anywhere, or go on writing?"""
+"""The judgement of the end of a run: is all that was at rest still as it was, and once every graph is
+deleted, does the operator leave anything anywhere, or go on writing?"""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from conformance.driver.environment import CaseEnvironment
-from conformance.history import store
 from conformance.history.history import History
 from conformance.history.records import (
     Checkpoint,
     CheckpointEnd,
     Event,
-    Header,
     Record,
     Scope,
 )
@@ -29,11 +27,11 @@ from conformance.model.features import Feature
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP
 from conformance.model.labels import OWNED
 from conformance.model.run_cases import FEATURE, RunCase
+from conformance.plugin.results import judge_and_store
 from conformance.record.endings import read_endings
 from conformance.record.operator_log import read_operator_events
 from conformance.record.run_record import RunRecord
-from conformance.report.build import case_result
-from conformance.report.files import history_file, history_path, write_case
+from conformance.report.files import write_case
 from conformance.report.model import CaseResult, NotRun
 
 # A hundred graphs at once need some 20 s on two cores, more under load: one more deletion deadline
@@ -46,34 +44,33 @@ _RECORDER_SECONDS = 60.0
 _GRAPHS = (GRAPH_KIND, COMPONENT_KIND)
 
 
-def judge_run(session: CaseEnvironment, *, started_at: float) -> None:
-    """Record and judge the end of a run; the results stand beside those of the cases.
-
-    What keeps it from being judged is told in the result, whose verdict is then at best unknown."""
-    endings = read_endings(session.recording)
-    with contextlib.closing(RunRecord(session.recording, endings)) as record:
+def judge_run(environment: CaseEnvironment, *, started_at: float) -> None:
+    """Record and judge the end of a run, and write the results next to those of the cases. A result
+    says what kept it from being judged; its verdict is then at best unknown."""
+    endings = read_endings(environment.recording)
+    with contextlib.closing(RunRecord(environment.recording, endings)) as record:
         if endings.soaks:
-            _Judging(session, RunCase.REST, Scope.SOAK, started_at, record).run(_look_again)
+            _Judging(environment, RunCase.REST, Scope.SOAK, started_at, record).run(_look_again)
         else:
-            _nothing_stands(session)
+            _nothing_at_rest(environment)
         record.end_soak()
-        _Judging(session, RunCase.NOTHING_LEFT, Scope.RUN, started_at, record).run(_delete_all)
+        _Judging(environment, RunCase.NOTHING_LEFT, Scope.RUN, started_at, record).run(_delete_all)
 
 
-def _nothing_stands(session: CaseEnvironment) -> None:
-    """No case conformed, so none left a graph that could be looked at again."""
+def _nothing_at_rest(environment: CaseEnvironment) -> None:
+    """Say that no case conformed, so that none left a graph to look at again."""
     result = CaseResult(
-        id=RunCase.REST, feature=FEATURE, title=RunCase.REST.meaning, operator=session.operator,
+        id=RunCase.REST, feature=FEATURE, title=RunCase.REST.meaning, operator=environment.operator,
         not_run=NotRun.NOTHING_TO_JUDGE, reason="no case came to an end at rest", required=False,
     )  # fmt: skip
-    write_case(session.results, result)
+    write_case(environment.results, result)
 
 
 @dataclass
 class _Judging:
     """One judgement in the making. `began` is when, in seconds since the epoch."""
 
-    session: CaseEnvironment
+    environment: CaseEnvironment
     case: RunCase
     scope: Scope
     started_at: float
@@ -89,24 +86,13 @@ class _Judging:
             look(self)
         except ConformanceError as error:  # a dead API server, a kubeconfig that went with it
             problem, self.end = str(error), CheckpointEnd.INTERRUPTED
-        history = self.history()
-        judgement = judge(history)
-        path = history_path(self.session.results, self.case, self.session.operator)
-        store.write(path, history)
-        result = case_result(
-            history, judgement, duration=time.time() - self.began, error=problem,
-            history_file=history_file(path, results=self.session.results),
-        )  # fmt: skip
-        write_case(self.session.results, result)
+        judge_and_store(self.environment, self.history(), began=self.began, error=problem)
 
     def history(self) -> History:
         """What is known by now, as the history of a checkpoint that is now."""
-        session = self.session
-        header = Header(
-            case=self.case, feature=FEATURE, title=self.case.meaning, operator=session.operator,
-            namespace="", profile=session.profile.model_dump(mode="json"),
-            bounds=session.bounds.to_json(), versions=dict(session.versions), scope=self.scope,
-            users=session.users, audited=session.audited, started_at=self.started_at,
+        header = self.environment.header(
+            case=self.case, feature=FEATURE, title=self.case.meaning, namespace="",
+            scope=self.scope, started_at=self.started_at,
         )  # fmt: skip
         revision = max((r.revision for r in self.records if isinstance(r, Event)), default=0)
         checkpoint = Checkpoint(
@@ -117,13 +103,13 @@ class _Judging:
 
 
 def _look_again(judging: _Judging) -> None:
-    """What stands is looked at once, and some more seconds if that shows something: the platform may
+    """Look at what was at rest, and for some seconds more if something has changed: the platform may
     be about to mend it."""
-    session, record = judging.session, judging.record
-    until = time.monotonic() + session.bounds.follow
+    environment, record = judging.environment, judging.record
+    until = time.monotonic() + environment.bounds.follow
     while True:
         record.catch_up(within=_RECORDER_SECONDS)
-        judging.records = [*record.soaked(), *read_operator_events(session.operator_events)]
+        judging.records = [*record.soaked(), *read_operator_events(environment.operator_events)]
         if not any(f.gates for f in judge(judging.history()).findings):
             return
         if time.monotonic() > until:
@@ -133,9 +119,9 @@ def _look_again(judging: _Judging) -> None:
 
 
 def _delete_all(judging: _Judging) -> None:
-    """Delete every graph, wait until everything that should go has gone, then for a hold window in
-    which the operator is at rest."""
-    graphs = _delete_graphs(judging.session)
+    """Delete every graph, wait until all that should go has gone, then until the operator has been at
+    rest for a hold window."""
+    graphs = _delete_graphs(judging.environment)
     gone = _await_gone(judging, graphs)
     if not gone:
         judging.end = CheckpointEnd.DEADLINE
@@ -144,12 +130,12 @@ def _delete_all(judging: _Judging) -> None:
         _await_rest(judging)
 
 
-def _delete_graphs(session: CaseEnvironment, *, components: bool = True) -> int:
+def _delete_graphs(environment: CaseEnvironment, *, components: bool = True) -> int:
     """Delete every graph, and with `components` every component that no graph owns, in the suite's
     namespaces; how many there were."""
-    with Api.from_kubeconfig(session.kubeconfig) as api:
+    with Api.from_kubeconfig(environment.kubeconfig) as api:
         kinds = [api.resource_for(GRAPH_KIND, GROUP)]
-        if components and session.profile.supports(Feature.COMPONENT):
+        if components and environment.profile.supports(Feature.COMPONENT):
             kinds.append(api.resource_for(COMPONENT_KIND, GROUP))
         owned = {
             item["metadata"]["name"]
@@ -170,7 +156,7 @@ def _delete_graphs(session: CaseEnvironment, *, components: bool = True) -> int:
 def _await_gone(judging: _Judging, graphs: int) -> bool:
     """True once nothing is left that should have gone. It may take as long as a deletion may, and
     longer while objects go: not beyond a bound that grows with the number of graphs."""
-    bounds, record = judging.session.bounds, judging.record
+    bounds, record = judging.environment.bounds, judging.record
     allowed = bounds.deletion_deadline
     longest = allowed * (2 + graphs / _GRAPHS_A_DEADLINE)
     begun = again = time.time()
@@ -188,7 +174,7 @@ def _await_gone(judging: _Judging, graphs: int) -> bool:
         if now - again > _AGAIN_SECONDS and _graphs_left(record):
             # A fresh deploy that a case no longer waited for may have come only now.
             again = now
-            _delete_graphs(judging.session, components=False)
+            _delete_graphs(judging.environment, components=False)
         # Whole graphs first: to look at everything takes the time of the platform's own work.
         if not _graphs_left(record) and not left(Case(judging.history())):
             return True
@@ -204,7 +190,7 @@ def _graphs_left(record: RunRecord) -> bool:
 def _await_rest(judging: _Judging) -> None:
     """Until the operator has sent no more than it may for a hold window, at most until the deadline:
     it may still have to find out that all is gone."""
-    bounds, record = judging.session.bounds, judging.record
+    bounds, record = judging.environment.bounds, judging.record
     judging.hold = bounds.hold
     begun = time.time()
     while True:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from conformance.driver.checkpoints import CaseOver
 from conformance.driver.trial import Trial
 from conformance.evidence.explain import explain
-from conformance.history import store
 from conformance.judge.case import Case
-from conformance.judge.verdict import judge
 from conformance.model.errors import InfraError, Violation
 from conformance.model.verdict import Verdict
+from conformance.plugin.results import judge_and_store
 from conformance.plugin.trials import CONFORMED
 from conformance.plugin.worker import Worker
 from conformance.record.endings import case_conforms
 from conformance.report import junit
 from conformance.report.allure import KNOWN_MARK, allure_case
-from conformance.report.build import case_result
-from conformance.report.files import history_file, history_path, write_case
+from conformance.report.files import history_path
 
 
 def run_case(item: pytest.Item, trial: Trial, worker: Worker, ended: BaseException | None) -> None:
@@ -39,21 +35,18 @@ def run_case(item: pytest.Item, trial: Trial, worker: Worker, ended: BaseExcepti
     except InfraError as error:
         problem = error
     history = trial.finish(worker.operator_events(trial.environment, trial.namespace))
-    judgement = judge(history)
-    results = trial.environment.results
-    path = history_path(results, trial.case, trial.environment.operator)
-    store.write(path, history)
-    result = case_result(
-        history, judgement, duration=time.time() - trial.started_at, nodeid=item.nodeid,
-        history_file=history_file(path, results=results), error=str(problem) if problem else "",
+    environment = trial.environment
+    judgement, result = judge_and_store(
+        environment, history, began=trial.started_at, nodeid=item.nodeid,
+        error=str(problem) if problem else "",
     )  # fmt: skip
-    write_case(results, result)
     item.user_properties.extend(junit.properties(result))
+    path = history_path(environment.results, trial.case, environment.operator)
     explanation = explain(history, judgement, history_path=str(path))
     allure_case(history, judgement, explanation)
     item.stash[CONFORMED] = judgement.verdict is Verdict.CONFORMS and not problem
     if item.stash[CONFORMED]:
-        case_conforms(trial.environment.recording, history, others=Case(history).others)
+        case_conforms(environment.recording, history, others=Case(history).others)
     if result.gates:
         if result.verdict is Verdict.VIOLATES and result.findings and not result.unexpected_passes:
             raise Violation(explanation.text)

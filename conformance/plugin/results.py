@@ -1,9 +1,11 @@
-"""The results directory: emptied and locked when a run begins, given its reports at the end."""
+"""The results directory: emptied and locked when a run begins, then given histories and results, and
+the reports at the end."""
 
 from __future__ import annotations
 
 import shutil
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -11,12 +13,15 @@ from filelock import FileLock, Timeout
 
 from conformance import __version__
 from conformance.driver.environment import CaseEnvironment
+from conformance.history import store
+from conformance.history.history import History
+from conformance.judge.verdict import Judgement, judge
 from conformance.model.errors import UsageError
 from conformance.model.installs import Placement
 from conformance.model.run_cases import FEATURE, RunCase
 from conformance.plugin.run_options import RunOptions
 from conformance.report import allure, collect, files
-from conformance.report.build import RunFacts
+from conformance.report.build import RunFacts, case_result
 from conformance.report.concessions import environment
 from conformance.report.model import CaseResult, ConformanceReport
 
@@ -45,6 +50,28 @@ def prepare(results: Path) -> FileLock:
         shutil.rmtree(results / part, ignore_errors=True)
     (results / "live").mkdir()
     return lock
+
+
+def judge_and_store(
+    environment: CaseEnvironment,
+    history: History,
+    *,
+    began: float,
+    nodeid: str = "",
+    error: str = "",
+) -> tuple[Judgement, CaseResult]:
+    """Judge a history, and write it with its result. `began` is in seconds since the epoch, `nodeid` is
+    pytest's id of the case, `error` says why the history may not be the whole story."""
+    results = environment.results
+    judgement = judge(history)
+    path = files.history_path(results, history.header.case, environment.operator)
+    store.write(path, history)
+    result = case_result(
+        history, judgement, duration=time.time() - began, nodeid=nodeid, error=error,
+        history_file=files.history_file(path, results=results),
+    )  # fmt: skip
+    files.write_case(results, result)
+    return judgement, result
 
 
 def of_run(operators: Iterable[str]) -> list[CaseResult]:

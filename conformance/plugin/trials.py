@@ -8,14 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from conformance import __version__
 from conformance.driver.case_journal import CaseJournal
 from conformance.driver.environment import CaseEnvironment
 from conformance.driver.fresh import FreshStates
 from conformance.driver.namespaces import namespace_name, open_namespace
 from conformance.driver.trial import Trial
 from conformance.driver.wait_line import WaitLine
-from conformance.history.records import Header
 from conformance.kube import Api
 from conformance.model.errors import UsageError
 from conformance.plugin import collection
@@ -81,11 +79,9 @@ def _make(
         environment.recording, namespace, other_namespaces=True, lag=options.bounds.recorder_lag
     )
     open_namespace(api, namespace, bounds=options.bounds, run=environment.run)
-    header = Header(
-        case=name, feature=mark.feature, title=title_of(item), operator=environment.operator,
-        namespace=namespace, profile=environment.profile.model_dump(mode="json"),
-        bounds=environment.bounds.to_json(), versions={"suite": __version__, **environment.versions},
-        race=mark.race, users=environment.users, audited=environment.audited, started_at=time.time(),
+    header = environment.header(
+        case=name, feature=mark.feature, title=title_of(item), namespace=namespace, race=mark.race,
+        started_at=time.time(),
     )  # fmt: skip
     # Only xdist workers have a number; alone, the one process writes the one line.
     worker = os.environ.get("PYTEST_XDIST_WORKER", "main")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -68,13 +67,11 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def judging(record: RunRecord) -> end_of_run._Judging:
-    session = SimpleNamespace(
-        bounds=BOUNDS, profile=a_profile(), operator="o", versions={}, audited=True,
-        users={OPERATOR: "operator"},
+    environment = CaseEnvironment(
+        profile=a_profile(), bounds=BOUNDS, kubeconfig=Path("none"), recording=Path("none"),
+        results=Path("none"), operator_events=Path("none"), users={OPERATOR: "operator"},
     )  # fmt: skip
-    return end_of_run._Judging(
-        cast("CaseEnvironment", session), RunCase.NOTHING_LEFT, Scope.RUN, time.time(), record
-    )
+    return end_of_run._Judging(environment, RunCase.NOTHING_LEFT, Scope.RUN, time.time(), record)
 
 
 def waited(record: RunRecord, graphs: int = 1) -> tuple[bool, float]:
