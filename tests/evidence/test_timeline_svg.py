@@ -5,11 +5,14 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from importlib import resources
 
+import pytest
+
 from conformance.evidence.lifetimes import MOST_OF_A_KIND, groups
 from conformance.evidence.timeline_svg import render
 from tests.evidence import sample
 
 _SVG = "{http://www.w3.org/2000/svg}"
+_TEXT = f"{_SVG}text"
 
 
 def _rects(root: ET.Element, kind: str) -> list[ET.Element]:
@@ -20,7 +23,7 @@ def test_the_violating_object_is_outlined_and_the_doubtful_is_not() -> None:
     history, judgement = sample.leftover()
     findings = [f for result in judgement.results for f in result.findings]
     root = ET.fromstring(render(history, findings))
-    accused = [e.text for e in root.iter(f"{_SVG}text") if e.get("class") == "accused-text"]
+    accused = [e.text for e in root.iter(_TEXT) if e.get("class") == "accused-text"]
     assert accused == ["Deployment vllm-agg-worker"]
 
 
@@ -62,13 +65,30 @@ def test_gaps_are_marked_with_their_reason() -> None:
     assert "<title>gap: Pod, 410 Gone, listed again</title>" in render(sample.storm())
 
 
+def test_steps_holds_and_the_axis_count_from_the_first_judged_answer() -> None:
+    root = ET.fromstring(render(sample.good()[0]))
+    texts = {(e.get("class") or "", e.text): float(e.get("x") or 0) for e in root.iter(_TEXT)}
+    step = texts["step-text", "add-multinode-2 → 200"]
+    zero = texts["muted", "0 s"]
+    assert 0 <= step - zero <= 5, "the label stands at the answer"
+    held = texts["hold-text", "held"]
+    assert held > zero
+    (hold,) = [e for e in _rects(root, "hold") if float(e.get("x") or 0) > zero]
+    two, four = texts["muted", "2 s"], texts["muted", "4 s"]
+    per_second = (four - two) / 2
+    assert float(hold.get("width") or 0) == pytest.approx(5 * per_second, abs=1), "a hold of 5 s"
+
+
 def test_names_from_the_cluster_cannot_inject_markup() -> None:
     h = sample.story(case="<script>alert(1)</script>")
     sample.put(h, 0.0, "Pod", "<b>&", spec={})
     text = render(h.history())
     assert "<script>" not in text
-    assert "&lt;b&gt;&amp;" in text
-    ET.fromstring(text)
+    root = ET.fromstring(text)
+    assert not list(root.iter(f"{_SVG}script")) + list(root.iter(f"{_SVG}b"))
+    labels = [e.text for e in root.iter(_TEXT)]
+    assert labels[0] == "<script>alert(1)</script> · sample"
+    assert "Pod <b>&" in labels
 
 
 def test_many_pods_are_counted_instead_of_drawn() -> None:
@@ -79,8 +99,14 @@ def test_many_pods_are_counted_instead_of_drawn() -> None:
     assert (len(group.bars), group.left_out) == (MOST_OF_A_KIND, 5)
 
 
-def test_a_history_without_events_still_draws() -> None:
-    ET.fromstring(render(sample.story().history()))
+def test_a_history_without_events_still_draws_its_title_and_an_axis() -> None:
+    root = ET.fromstring(render(sample.story().history()))
+    texts = [(e.get("class"), e.text) for e in root.iter(_TEXT)]
+    assert texts[0] == ("title", "add-worker[merge-patch-v1alpha1] · sample")
+    axis = [text for kind, text in texts if kind == "muted"]
+    assert "0 s" in axis
+    assert len(list(root.iter(f"{_SVG}line"))) >= len(axis)
+    assert [e.get("class") for e in root.iter(f"{_SVG}rect")] == ["paper"], "and nothing else"
 
 
 def test_the_template_fits_its_budget_and_has_both_looks() -> None:
