@@ -24,6 +24,7 @@ _WIDTH = 1080
 _LEFT = 290
 _RIGHT = 24
 _ROW = 17
+_GROUP_GAP = 5
 _STEP_ROW = 14
 _HEAD = 30
 _TICKS = 10
@@ -36,16 +37,9 @@ _OTHER = "other"
 class _Row:
     y: int
     label: str
-    title: str
-    kind: str = ""
+    title: str = ""
     heading: bool = False
-    accused: bool = False
-    x: float = 0
-    width: float = 0
-    leaving_x: float | None = None
-    leaving_width: float = 0
-    ready: tuple[tuple[float, float], ...] = ()
-    open_end: bool = False
+    bar: Bar | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +64,10 @@ class _Scale:
         inside = min(max(at, self.start), self.end)
         return round(_LEFT + (inside - self.start) * self._per_second, 1)
 
-    def width(self, start: float, end: float) -> float:
-        return round(max(self.x(end) - self.x(start), 0.0), 1)
+    def width(self, start: float, end: float | None) -> float:
+        """Without `end`, until the right margin."""
+        end_x = self.x(self.end if end is None else end)
+        return round(max(end_x - self.x(start), 0.0), 1)
 
     def ticks(self, zero: float) -> list[tuple[float, str]]:
         """Round relative times, at most `_TICKS` of them."""
@@ -111,7 +107,7 @@ def render(history: History, findings: Iterable[Finding] = (), *, zero: float | 
     step_marks = _step_marks(history, scale)
     top = _HEAD + _STEP_ROW * max((mark.y for mark in step_marks), default=0) + _STEP_ROW
     found = groups(history, accused)
-    rows = _rows(found, scale, zero, top + 18)
+    rows = _rows(found, zero, top + 18)
     bottom = rows[-1].y + _ROW if rows else top + 40
     return _template().render(
         width=_WIDTH,
@@ -126,6 +122,9 @@ def render(history: History, findings: Iterable[Finding] = (), *, zero: float | 
         title=f"{history.header.case} · {history.header.operator}",
         ticks=scale.ticks(zero),
         rows=rows,
+        scale=scale,
+        narrowest=_NARROWEST,
+        class_of=_class,
         steps=step_marks,
         holds=[_hold(one, scale) for one in history.checkpoints if one.reached_at],
         deadlines=[_deadline(one, scale) for one in history.checkpoints if _missed(one)],
@@ -150,44 +149,30 @@ def _template() -> jinja2.Template:
     return environment.from_string(text)
 
 
-def _rows(found: Iterable[Group], scale: _Scale, zero: float, y: int) -> list[_Row]:
+def _rows(found: Iterable[Group], zero: float, y: int) -> list[_Row]:
     rows: list[_Row] = []
     for group in found:
-        rows.append(_Row(y=y, label=group.title, title=group.title, heading=True))
-        y += _ROW
+        rows.append(_Row(y=y, label=group.title, heading=True))
         for bar in group.bars:
-            rows.append(_row(bar, scale, zero, y))
             y += _ROW
+            rows.append(_Row(y=y, label=_label(bar), title=_title(bar, zero), bar=bar))
         if group.left_out:
-            text = f"and {group.left_out} more"
-            rows.append(_Row(y=y, label=text, title=text))
             y += _ROW
-        y += 5
+            rows.append(_Row(y=y, label=f"and {group.left_out} more"))
+        y += _ROW + _GROUP_GAP
     return rows
 
 
-def _row(bar: Bar, scale: _Scale, zero: float, y: int) -> _Row:
-    end = scale.end if bar.end is None else bar.end
+def _label(bar: Bar) -> str:
+    return bar.label if len(bar.label) <= _LABEL_WIDTH else bar.label[: _LABEL_WIDTH - 1] + "…"
+
+
+def _title(bar: Bar, zero: float) -> str:
     start = offset(bar.start - zero).strip()
     gone = "still there at the end"
     if bar.end is not None:
         gone = f"gone at {offset(bar.end - zero).strip()}"
-    title = f"{bar.label}: from {start}, {gone}; created by {by(bar.creator)}"
-    leaving = None if bar.leaving is None else scale.x(bar.leaving)
-    label = bar.label if len(bar.label) <= _LABEL_WIDTH else bar.label[: _LABEL_WIDTH - 1] + "…"
-    return _Row(
-        y=y,
-        label=label,
-        title=title,
-        kind=_class(bar.kind),
-        accused=bar.accused,
-        x=scale.x(bar.start),
-        width=max(scale.width(bar.start, end), _NARROWEST),
-        leaving_x=leaving,
-        leaving_width=0 if bar.leaving is None else scale.width(bar.leaving, end),
-        ready=tuple((scale.x(s), scale.width(s, end if e is None else e)) for s, e in bar.ready),
-        open_end=bar.end is None,
-    )
+    return f"{bar.label}: from {start}, {gone}; created by {by(bar.creator)}"
 
 
 def _step_marks(history: History, scale: _Scale) -> list[_Mark]:
