@@ -36,6 +36,7 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/vulture
 
 # --dist=loadfile, so that the tests of one file share its control plane.
 unit: $(STAMP) programs

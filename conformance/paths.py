@@ -38,8 +38,3 @@ def operators() -> Path:
 def cases() -> Path:
     """The folder of the shipped cases."""
     return root() / "cases"
-
-
-def fixtures() -> Path:
-    """The folder of the shipped graphs and CRDs."""
-    return root() / "fixtures"

@@ -14,7 +14,6 @@ from conformance.judge.snapshot import Snapshot, Wanted
 from conformance.model.children import Gang, LwsLayout, Multinode
 from conformance.model.graph import GROUP, ApiVersion, Graph, Role, Service
 from conformance.model.kinds import (
-    LWS_GROUP_INDEX_LABEL,
     LWS_NAME_LABEL,
     LWS_WORKER_INDEX_LABEL,
 )
@@ -264,7 +263,7 @@ def lws_tree(
         made("ControllerRevision", f"{name}-{suffix}", owner=top),
     ]  # fmt: skip
     for group in range(groups):
-        in_group = {**labels, **lws_labels, LWS_GROUP_INDEX_LABEL: str(group)}
+        in_group = {**labels, **lws_labels, "leaderworkerset.sigs.k8s.io/group-index": str(group)}
         gang_name = f"{gang}-{group}" if gang else ""
         leader = pod(
             f"{name}-{group}", owner=leaders, ready=ready, gang=gang_name,

@@ -43,7 +43,6 @@ class Life:
     events: tuple[Event, ...]
     created_revision: int | None
     created_at: float | None
-    deleted_revision: int | None
     deleted_at: float | None
 
     @property
@@ -199,6 +198,5 @@ def _life(uid: str, events: list[Event]) -> Life:
         events=tuple(events),
         created_revision=first.revision if added else None,
         created_at=first.at if added else None,
-        deleted_revision=last.revision if gone else None,
         deleted_at=last.at if gone else None,
     )

@@ -21,7 +21,6 @@ LWS = "LeaderWorkerSet"
 LWS_GROUP = "leaderworkerset.x-k8s.io"
 LWS_NAME_LABEL = "leaderworkerset.sigs.k8s.io/name"
 LWS_WORKER_INDEX_LABEL = "leaderworkerset.sigs.k8s.io/worker-index"
-LWS_GROUP_INDEX_LABEL = "leaderworkerset.sigs.k8s.io/group-index"
 POD_GROUP = "PodGroup"
 POD_GROUP_GROUP = "scheduling.volcano.sh"
 

@@ -114,9 +114,3 @@ class RecorderProcess:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-
-
-def unseen_kinds(directory: Path) -> list[Unseen]:
-    """What a recorder that writes (or wrote) into `directory` may not see, as far as it is known."""
-    with contextlib.closing(RecordFiles(directory)) as files:
-        return [sign for sign in files.signs() if isinstance(sign, Unseen)]

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from conformance.history import store
 from conformance.model.errors import InfraError, UsageError
 from conformance.report import upgrade
 from conformance.report.model import CaseResult, ConformanceReport, HistoryFile
@@ -23,7 +24,6 @@ from conformance.report.model import CaseResult, ConformanceReport, HistoryFile
 STEM = "report"
 CASES = "cases"
 HISTORIES = "histories"
-HISTORY_SUFFIX = ".jsonl.zst"
 
 
 def begin(results: Path) -> None:
@@ -32,7 +32,7 @@ def begin(results: Path) -> None:
     Removes only files that a run writes. For the controller alone: workers of a running session have
     files there. Raises OSError.
     """
-    for folder, pattern in ((CASES, "*.json"), (HISTORIES, f"*{HISTORY_SUFFIX}")):
+    for folder, pattern in ((CASES, "*.json"), (HISTORIES, f"*{store.SUFFIX}")):
         (results / folder).mkdir(parents=True, exist_ok=True)
         for old in (results / folder).glob(pattern):
             old.unlink()
@@ -49,7 +49,7 @@ def slug(case: str, operator: str = "") -> str:
 
 def history_path(results: Path, case: str, operator: str = "") -> Path:
     """Where the history of a case is stored."""
-    return results / HISTORIES / f"{slug(case, operator)}{HISTORY_SUFFIX}"
+    return results / HISTORIES / f"{slug(case, operator)}{store.SUFFIX}"
 
 
 def history_file(path: Path, *, results: Path) -> HistoryFile:

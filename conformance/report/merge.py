@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from conformance.history import store
 from conformance.model.errors import UsageError
 from conformance.model.verdict import Verdict, worst
 from conformance.report import files, junit, shards
@@ -65,8 +66,8 @@ def _copied(target: Path, share: Share, case: CaseResult) -> CaseResult:
         return case
     name = Path(case.history.path).name
     if case.of_run:
-        stem = name.removesuffix(files.HISTORY_SUFFIX)
-        name = f"{stem}.shard-{share.shard.index}{files.HISTORY_SUFFIX}"
+        stem = name.removesuffix(store.SUFFIX)
+        name = f"{stem}.shard-{share.shard.index}{store.SUFFIX}"
     path = target / files.HISTORIES / name
     if path.exists():
         raise UsageError(f"two shards have a history {name}; their results are not of one run")

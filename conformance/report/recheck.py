@@ -16,7 +16,7 @@ from conformance.report.build import case_result
 from conformance.report.model import CaseResult
 from conformance.report.terminal import verdict_table
 
-PATTERN = f"*{files.HISTORY_SUFFIX}"
+PATTERN = f"*{store.SUFFIX}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

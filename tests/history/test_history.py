@@ -75,10 +75,10 @@ def test_the_state_at_a_revision_has_the_objects_as_they_were_then() -> None:
 def test_lives_tell_creation_and_deletion_only_where_they_were_seen() -> None:
     lives = history(*ARRIVED).lives
     pod, deployment, lws = lives["Pod1"], lives["Deployment1"], lives["LeaderWorkerSet1"]
-    assert (pod.created_revision, pod.deleted_revision) == (None, 25)
-    assert (deployment.created_revision, deployment.deleted_revision) == (10, 18)
+    assert (pod.created_revision, pod.events[-1].revision) == (None, 25)
+    assert (deployment.created_revision, deployment.events[-1].revision) == (10, 18)
     assert (deployment.created_at, deployment.deleted_at) == (2.0, 3.2)
-    assert (lws.created_revision, lws.deleted_revision) == (20, None)
+    assert (lws.created_revision, lws.deleted_at) == (20, None)
 
 
 def test_an_event_that_came_twice_counts_once_and_a_deletion_stands_beside_it() -> None:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from conformance.history.records import JSON_LINES, Event, EventType, Gap
+from conformance.history.records import JSON_LINES, Event, EventType, Gap, Unseen
 from conformance.kube import WatchTimeouts
 from conformance.record.layout import RECORDER, SIGN_LINES, Heartbeat, Ready, Sign, live_file
+from conformance.record.record_files import RecordFiles
 from conformance.record.recorder import Recorder
 from conformance.record.sink import Sink
 from tests.kube.fake_api import FakeApi
@@ -124,3 +125,9 @@ def an_object(
     if namespace:
         meta["namespace"] = namespace
     return {"apiVersion": versions.get(kind, "v1"), "kind": kind, "metadata": meta, **fields}
+
+
+def unseen_kinds(directory: Path) -> list[Unseen]:
+    """What a recorder that writes (or wrote) into `directory` may not see, as far as it is known."""
+    with contextlib.closing(RecordFiles(directory)) as files:
+        return [sign for sign in files.signs() if isinstance(sign, Unseen)]

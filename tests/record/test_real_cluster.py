@@ -126,7 +126,7 @@ def test_the_life_of_a_deployment_is_recorded_as_the_lists_have_it(
 def check_life(history: History, before_delete: int) -> None:
     (a,) = [life for life in history.lives.values() if str(life.last) == "Deployment a"]
     assert a.created_revision is not None
-    assert a.deleted_revision is not None
+    assert a.deleted_at is not None
     assert a.created_revision < before_delete < a.deleted_revision
     assert len(history.at(before_delete).of_kind("Pod")) == 3
     assert history.at(a.created_revision - 1).of_kind("Deployment") == []

@@ -14,7 +14,6 @@ from conformance.model.errors import InfraError
 from conformance.record import watcher
 from conformance.record.clock import RevisionClock
 from conformance.record.layout import Ready
-from conformance.record.process import unseen_kinds
 from conformance.record.recorder import Recorder
 from conformance.record.tail import Tail
 from conformance.record.verify import verify
@@ -27,7 +26,16 @@ from tests.kube.fake_api import (
     SECRET,
     FakeApi,
 )
-from tests.record.support import events, gaps, heartbeats, recording, rows, seen, until
+from tests.record.support import (
+    events,
+    gaps,
+    heartbeats,
+    recording,
+    rows,
+    seen,
+    unseen_kinds,
+    until,
+)
 
 GRAPH = Resource("nvidia.com", "v1", "graphs", "Graph", True)
 
