@@ -11,7 +11,7 @@ DEBUG
 PLANNER
 apiVersion
 
-# What a profile needs on the command line, asked for by the option's name (operator/operator_options.py).
+# What a profile needs on the command line, asked for by the option's name.
 needs_crds
 needs_binary
 takes_image
@@ -22,6 +22,7 @@ heading
 leaving_x
 leaving_width
 open_end
+leaving
 
 # Distinguishes two runs of a container, as a part of its key.
 restarts
