@@ -76,10 +76,12 @@ class Wait:
 
         def attempt() -> WaitResult | None:
             result = self.step()
+            began, bound = self.since, self.deadline
+            if self.held_since is not None:
+                began, bound = self.held_since, self.hold
             line.show(
-                lambda: describe(self.record.state()), elapsed=time.time() - self.since,
-                bound=self.deadline if self.held_since is None else self.hold,
-            )  # fmt: skip
+                lambda: describe(self.record.state()), elapsed=time.time() - began, bound=bound
+            )
             return result
 
         # `step` knows when the wait ends; tenacity paces the looks.

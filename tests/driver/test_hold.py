@@ -368,6 +368,31 @@ def test_a_wait_looks_until_it_is_held_and_takes_its_line_away(
     assert not line.exists()
 
 
+class Shown(WaitLine):
+    def __init__(self) -> None:
+        super().__init__(path=None)
+        self.lines: list[tuple[float, float]] = []
+
+    def show(self, what: Callable[[], str], *, elapsed: float, bound: float) -> None:
+        self.lines.append((elapsed, bound))
+
+
+def test_the_line_of_a_hold_window_tells_how_much_of_it_is_over(
+    real_world: RealTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hold_module, "time", real_world)
+    line = Shown()
+    now = real_world.time()
+    real_world.wrong.append((0.0, now + 0.10))
+    real_world.happens(now + 0.12)
+    ended = real(real_world, line, lambda _state: "")
+    assert ended.end is CheckpointEnd.HELD
+    assert {bound for _, bound in line.lines} == {0.1, 0.2}
+    assert ended.reached_at == now + 0.12
+    last, bound = line.lines[-1]
+    assert (round(last - (ended.ended_at - ended.reached_at), 1), bound) == (0.0, 0.1)
+
+
 def test_a_wait_ends_at_the_deadline(real_world: RealTime) -> None:
     began = real_world.time()
     real_world.wrong.append((0.0, float("inf")))
