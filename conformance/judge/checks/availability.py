@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from conformance.history.records import EventType, Step
 from conformance.judge.case import Case, CasePoint, Window
 from conformance.judge.changes import Act, Part
-from conformance.judge.checks.budget import Touch, budget, touched
-from conformance.judge.checks.readiness import Dip, Watched, watch
-from conformance.judge.checks.replaced import replaced
+from conformance.judge.checks.parts.budget import Touch, budget, touched
+from conformance.judge.checks.parts.readiness import Dip, Watched, watch
+from conformance.judge.checks.parts.replaced import replaced
 from conformance.judge.doubts import doubts
 from conformance.judge.findings import CheckResult, finding, or_doubts
 from conformance.judge.lineage import Place

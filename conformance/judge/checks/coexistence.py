@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from conformance.judge.case import Case, CasePoint
-from conformance.judge.checks.overlaps import Overlap, overlaps
+from conformance.judge.checks.parts.overlaps import Overlap, overlaps
 from conformance.judge.doubts import blind_spots
 from conformance.judge.findings import CheckResult, finding
 from conformance.judge.sentences import elapsed, origin

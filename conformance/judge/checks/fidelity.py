@@ -15,7 +15,7 @@ from typing import Any
 
 from conformance.history.records import CheckpointEnd
 from conformance.judge.case import Case, CasePoint
-from conformance.judge.checks.users_graph import users_graph
+from conformance.judge.checks.parts.users_graph import users_graph
 from conformance.judge.compare.containment import Difference, pod_differences
 from conformance.judge.findings import CheckResult, finding
 from conformance.judge.sentences import origin

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from conformance.history.records import Foreign
 from conformance.judge.case import Case, CasePoint
 from conformance.judge.changes import Act, Change, Part
-from conformance.judge.checks.siblings import sibling, siblings
+from conformance.judge.checks.parts.siblings import sibling, siblings
 from conformance.judge.doubts import doubts
 from conformance.judge.findings import CheckResult, blame, finding, or_doubts
 from conformance.judge.wording import by, count, join, noun

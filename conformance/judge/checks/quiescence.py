@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator
 from conformance.history.records import CheckpointEnd
 from conformance.judge.case import Case, CasePoint
 from conformance.judge.changes import Act, Change, Part
-from conformance.judge.checks.rates import rates
-from conformance.judge.checks.stillness import owner_of, still_steps
+from conformance.judge.checks.parts.rates import rates
+from conformance.judge.checks.parts.stillness import owner_of, still_steps
 from conformance.judge.doubts import doubts
 from conformance.judge.findings import CheckResult, blame, finding, or_doubts
 from conformance.judge.wording import by, count, join, noun, seconds, subject

@@ -13,8 +13,8 @@ from typing import Any
 
 from conformance.history.records import Step
 from conformance.judge.case import Case
-from conformance.judge.checks.promises import promise_findings
-from conformance.judge.checks.unmoved import unmoved
+from conformance.judge.checks.parts.promises import promise_findings
+from conformance.judge.checks.parts.unmoved import unmoved
 from conformance.judge.findings import CheckResult, finding
 from conformance.judge.steps import answer_of, asked, owned_component, request_of, took
 from conformance.judge.wording import join

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from conformance.history.records import Event, Step
 from conformance.judge.case import Case, CasePoint
-from conformance.judge.checks.knowledge import claimed_generation
-from conformance.judge.checks.truth import based_on, contradictions, ready_writes, untrue
+from conformance.judge.checks.parts.knowledge import claimed_generation
+from conformance.judge.checks.parts.truth import based_on, contradictions, ready_writes, untrue
 from conformance.judge.doubts import blind_spots
 from conformance.judge.findings import CheckResult, finding
 from conformance.judge.mismatch import Mismatch

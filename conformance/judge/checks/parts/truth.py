@@ -1,4 +1,5 @@
-"""Was a claim of Ready true at some time? The states that a status write may have been based on."""
+"""Was a claim of Ready true at some time? The states that a status write may have been based on.
+Part of `status-truth`."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from itertools import pairwise
 
 from conformance.history.records import Event, EventType
 from conformance.judge.case import Case
-from conformance.judge.checks.knowledge import known_since
+from conformance.judge.checks.parts.knowledge import known_since
 from conformance.judge.intent import intent
 from conformance.judge.mismatch import Mismatch
 from conformance.judge.state.coexistence import coexistence

@@ -1,4 +1,5 @@
-"""How long what coexisted did so: exact by revision, with the arrival times beside it."""
+"""How long what coexisted did so: exact by revision, with the arrival times beside it.
+Part of `coexistence`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Promises: what an answer must have been, by the case and by the operator's profile.
+"""Promises: what an answer must have been, by the case and by the operator's profile. Part of
+`refusal`.
 
 This is the only place where an answer is held against a promise; it reports under `refusal`.
 """

@@ -1,4 +1,5 @@
-"""Pods of each service through a window: how many were ready, and which of them were lost."""
+"""Pods of each service through a window: how many were ready, and which of them were lost.
+Part of `availability`."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from conformance.history.records import Step
 from conformance.judge.case import Case
 from conformance.judge.changes import Act, Change
-from conformance.judge.checks.readiness import Watched
+from conformance.judge.checks.parts.readiness import Watched
 from conformance.judge.findings import blame, finding
 from conformance.judge.wording import by, count
 from conformance.model.graph import Service

@@ -1,4 +1,5 @@
-"""How many ready pods a service must keep while it changes: by the workloads' own strategies."""
+"""How many ready pods a service must keep while it changes: by the workloads' own strategies.
+Part of `availability`."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Parts of checkers that are too large for one module; each says of which."""
