@@ -12,7 +12,7 @@ import jinja2
 from conformance.evidence import kinds
 from conformance.evidence.excerpt import offset
 from conformance.evidence.lifetimes import Bar, Group, groups
-from conformance.evidence.timeline import request_of
+from conformance.evidence.timeline import describe_step
 from conformance.history.history import History
 from conformance.history.records import Checkpoint, CheckpointEnd
 from conformance.judge.wording import by
@@ -187,9 +187,7 @@ def _step_marks(history: History, scale: _Scale) -> list[_Mark]:
         # The first line on which it does not run into an earlier label.
         y = next((n for n, end in enumerate(right_most) if end <= left), len(right_most))
         right_most[y : y + 1] = [left + width]
-        marks.append(
-            _Mark(x=x, text=text, y=y, title=f"{step.name} by {request_of(step)}", flip=flip)
-        )
+        marks.append(_Mark(x=x, text=text, y=y, title=describe_step(step), flip=flip))
     return marks
 
 

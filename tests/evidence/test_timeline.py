@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from conformance.evidence.changes import changed
-from conformance.evidence.excerpt import excerpt_of
-from conformance.evidence.timeline import entries, render
+from conformance.evidence.excerpt import excerpt_of, offset
+from conformance.evidence.timeline import describe_step, entries, render, request_of
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName, Finding, Verdict
 from tests.evidence import sample
@@ -63,6 +63,26 @@ def test_a_limit_leaves_out_the_middle_and_counts_it() -> None:
     assert short[:4] == whole[:4]
     assert short[-2:] == whole[-2:]
     assert f"{len(whole) - 6} lines left out" in short[4]
+
+
+def test_a_request_is_told_by_its_method_and_version() -> None:
+    h = sample.story()
+    post = {"verb": "POST", "contentType": "application/json", "body": {}}
+    made = sample.step(h, 0.0, "deploy", door="merge-patch-v1beta1", request=post, code=201)
+    edited = sample.step(h, 1.0, "edit", door="component-json-patch-v1alpha1")
+    assert [request_of(step) for step in (made, edited)] == [
+        "create (v1beta1)", "json-patch (v1alpha1)",
+    ]  # fmt: skip
+    refused = {"message": "multinode cannot be added"}
+    rejected = sample.step(h, 2.0, "again", code=422, answer=refused)
+    assert describe_step(rejected) == (
+        "DGD vllm-agg: again by merge-patch (v1alpha1), answered 422: multinode cannot be added"
+    )
+
+
+def test_no_time_is_a_negative_zero() -> None:
+    assert offset(-0.001).strip() == "+0.00 s"
+    assert offset(-1.5).strip() == "-1.50 s"
 
 
 def test_a_finding_leads_to_the_checkpoint_of_its_step() -> None:

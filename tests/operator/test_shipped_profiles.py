@@ -12,7 +12,7 @@ from conformance.model.children import Gang, LwsLayout
 from conformance.model.features import Feature
 from conformance.model.profile import Profile
 from conformance.operator import profiles
-from conformance.report.files import schema
+from conformance.report.documents import schema
 
 TEMPLATE = paths.operators() / "_template" / "profile.yaml"
 ERAS = ("dynamo-2025-11", "dynamo-2025-12", "dynamo-2026-01", "dynamo-2026-08")

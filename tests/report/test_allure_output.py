@@ -111,6 +111,13 @@ def test_each_transition_is_a_step_with_the_times_of_the_history(results: Path) 
     assert spans[1] == ("never matched (deadline 30 s)", 30500)
 
 
+def test_only_a_checkpoint_that_was_held_is_told_as_held(results: Path) -> None:
+    deployed, added = (s for s in _bad(results)["steps"] if "answered" in s["name"])
+    assert re.search(r"matched \d\.\d s after the answer, held for [\d.]+ s$", deployed["name"])
+    assert [span["name"].split()[0] for span in deployed["steps"]] == ["request", "waiting", "held"]
+    assert "held" not in added["name"] + "".join(span["name"] for span in added["steps"])
+
+
 def test_the_evidence_is_attached(results: Path) -> None:
     attached = {a["name"]: a for a in _bad(results)["attachments"]}
     assert list(attached) == [
