@@ -45,8 +45,8 @@ def timeless(sentence: str) -> str:
     sentence = re.sub(r"\b[a-z0-9]+\.[0-9a-f]{16}\b", "EVENT", sentence)
     sentence = re.sub(r"(?<![\w-])\d+(\.\d+)?(?![\w-])", "N", sentence)
     return re.sub(
-        r"\S+ \(controlled by (\w+) \S+\)(?= and N other)",
-        r"ONE (controlled by \1 OWNER)",
+        r"\S+ \(controlled by (\w+) \S+\) and (\w+) \S+(?= changed)",
+        r"ONE (controlled by \1 OWNER) and \2 ANOTHER",
         sentence,
     )
 
