@@ -20,8 +20,8 @@ DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs
 COUNT = re.compile(r"\b\d+ (?:required )?(?:cases|faults|mutants|checkers|deselected)\b")
 
 CLAIMS = [
-    ("README.md", r"violates \(1 violate, of (\d+) cases; \d+ required", "judged"),
-    ("README.md", r"of \d+ cases; (\d+) required but deselected\)", "all but one"),
+    ("README.md", r"violates \(1 of (\d+) cases violates", "judged"),
+    ("README.md", r"violates; (\d+) required cases deselected\)", "all but one"),
     ("README.md", r"\nadd multinode +(\d+) +1 ", "add multinode"),
     ("README.md", r"\nadd multinode +\d+ +1 +(\d+) ", "add multinode but one"),
     ("README.md", r"\nwhole run +(\d+) ", "whole run"),
