@@ -5,14 +5,18 @@ from __future__ import annotations
 from conformance.cluster.kind.docker import Docker
 from conformance.model.errors import InfraError
 
-_RESTART_SECONDS = 90
+_RESTART_SECONDS = 180
+# crictl gives up after 2 s by default, which a busy machine needs for one answer of containerd. Both
+# commands may be repeated: one looks, and the other removes what is still there.
+_CRICTL = "crictl --timeout 60s"
 _RESTART = f"""
-running() {{ crictl ps --quiet --name '^kube-controller-manager$'; }}
+running() {{ {_CRICTL} ps --quiet --name '^kube-controller-manager$'; }}
 old=$(running)
-# Removed, not just ended: kubelet makes a container that it finds dead wait, longer each time.
-if [ -n "$old" ]; then crictl rm --force "$old" >/dev/null || exit 1; fi
-for _ in $(seq {_RESTART_SECONDS * 10}); do
+end=$(($(date +%s) + {_RESTART_SECONDS}))
+while [ "$(date +%s)" -lt "$end" ]; do
   new=$(running)
+  # Removed, not just ended: kubelet makes a container that it finds dead wait, longer each time.
+  if [ -n "$old" ] && [ "$new" = "$old" ]; then {_CRICTL} rm --force "$old" >/dev/null || true; fi
   if [ -n "$new" ] && [ "$new" != "$old" ] &&
     curl --silent --insecure --fail --max-time 2 https://127.0.0.1:10257/healthz >/dev/null
   then exit 0; fi
