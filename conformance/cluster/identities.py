@@ -37,9 +37,8 @@ IDENTITIES: Mapping[str, Identity] = {
     OPERATOR: Identity(OPERATOR),
     "kube-controller-manager": Identity("system:kube-controller-manager"),
     "kube-scheduler": Identity("system:kube-scheduler"),
-    # As privileged as an installation would make them, but from the first checkpoint: the roles that a
-    # binding would need are still being made when these start, and each waits 1-10 s after a
-    # refusal.
+    # As privileged as an installation makes them, but at once: the API server is still making the
+    # roles that a binding would need when these start, and each waits 1-10 s after a refusal.
     LWS: Identity(LWS, ("system:masters",)),
     KWOK: Identity(KWOK, ("system:masters",)),
 }

@@ -97,7 +97,7 @@ def _adapt(deployment: dict[str, Any], *, image: str, revision: str) -> None:
     container = pod["containers"][0]
     container |= {"image": image, "imagePullPolicy": "IfNotPresent"}
     container["args"] = [f"--config=/{_CONFIG_KEY}", "--zap-log-level=info"]
-    # It asks for a whole processor, of which a small machine has no second one to give.
+    # It requests one CPU, and a small machine has no second one to give.
     container.pop("resources", None)
     container["readinessProbe"] |= {"initialDelaySeconds": 0, "periodSeconds": 1}
     template["spec"] = pod

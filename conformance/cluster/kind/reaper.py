@@ -8,7 +8,7 @@ next run finds the lock free.
 `reaper.py FD OWNER_PID DIRECTORY CLUSTER DOCKER WORD`. Replies on the socket FD, one JSON a line:
 {"ready": true} or {"busy": pid of the owner that holds the lock}. Requests, a word a line:
 
-- `keep`: the cluster is whole and outlives its owner;
+- `keep`: the cluster is complete and outlives its owner;
 - `lose`: it does not;
 - `done`: the owner removed the cluster; remove the directory and end.
 

@@ -1,4 +1,4 @@
-"""Can the cluster be reached with this identity? If not, why, in one sentence and in seconds."""
+"""Whether the cluster answers this identity; if not, the reason in one sentence and in seconds."""
 
 from __future__ import annotations
 

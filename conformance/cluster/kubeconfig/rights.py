@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conformance.kube import Api, raise_for
 from conformance.model.children import Gang
@@ -56,7 +56,7 @@ def needed(profile: Profile | None, *, install_operator: bool) -> list[Right]:
             group="coordination.k8s.io",
             resource="leases",
             verbs=("create", "get", "update"),
-            why="the sign that this run is alive",
+            why="the Lease that shows that this run is alive",
         ),
         Right(resource="serviceaccounts", verbs=("get",), why="a namespace is ready for pods"),
         Right(
@@ -136,16 +136,7 @@ def missing(api: Api, rights: Iterable[Right]) -> list[Right]:
     for (right, verb), may in zip(asked, allowed, strict=True):
         if not may:
             refused.setdefault(right, []).append(verb)
-    return [
-        Right(
-            group=right.group,
-            resource=right.resource,
-            verbs=tuple(verbs),
-            namespace=right.namespace,
-            why=right.why,
-        )
-        for right, verbs in refused.items()
-    ]
+    return [replace(right, verbs=tuple(verbs)) for right, verbs in refused.items()]
 
 
 def require(api: Api, rights: Iterable[Right], *, who: str) -> None:

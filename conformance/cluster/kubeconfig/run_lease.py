@@ -1,4 +1,4 @@
-"""The sign that a run is alive: a Lease in a namespace of its own, renewed until the run ends.
+"""A Lease that shows that a run is alive, in a namespace of its own, renewed until the run ends.
 
 Its times are the API server's, so that the clocks of two machines need not agree.
 """
