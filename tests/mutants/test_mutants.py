@@ -40,7 +40,7 @@ def timeless(sentence: str) -> str:
     of several true things was seen first."""
     sentence = re.sub(r"(?<=was that so: )[^;]+", "WHY", sentence)
     sentence = re.sub(r"(?<=after the request: )[^.;]+", "WHAT", sentence)
-    sentence = re.sub(r"\bpatch \S+(?=\.)", "patch TARGET", sentence)
+    sentence = re.sub(r"\bpatch \S+$", "patch TARGET", sentence)
     sentence = re.sub(r"(?<=-)[a-z0-9]{8,10}-[a-z0-9]{5}\b", "HASH", sentence)
     sentence = re.sub(r"\b[a-z0-9]+\.[0-9a-f]{16}\b", "EVENT", sentence)
     sentence = re.sub(r"(?<![\w-])\d+(\.\d+)?(?![\w-])", "N", sentence)
