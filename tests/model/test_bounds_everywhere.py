@@ -18,7 +18,10 @@ JUDGE = paths.root() / "conformance" / "judge"
 ALLOWED: dict[tuple[str, float | None], str] = {
     ("compare/values.py", None): "Prefixes of Kubernetes quantities.",
     ("checks/foreign.py", 422): "The status code of a write that breaks a rule.",
-    ("checks/parts/rates.py", 1.0): "The sentence names how many requests are allowed in one second.",
+    (
+        "checks/parts/rates.py",
+        1.0,
+    ): "The sentence names how many requests are allowed in one second.",
 }
 """Module below conformance/judge, and number (None: all of them) → why no verdict hangs on it."""
 

@@ -10,7 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.kube import Answer
+from kubernetes.client import Configuration
+
+from conformance.kube import Answer, Api
+from conformance.kube.connection import Connection
 
 _GROUPS: dict[str, dict[str, tuple[str, bool]]] = {
     "v1": {
@@ -41,19 +44,14 @@ class FakeServer:
         """`Kind name` in order."""
         self.dry_run: DryRun = lambda manifest: (201, "")
 
-    def close(self) -> None:
-        pass
-
-    def send(
+    def request(
         self,
         verb: str,
         path: str,
-        *,
         body: Any = None,
         content_type: str = "",
         params: Mapping[str, Any] | None = None,
-        accept: str = "",
-        timeout: float = 0,
+        **_: Any,
     ) -> Answer:
         """One request."""
         if verb == "PATCH":
@@ -98,6 +96,18 @@ class FakeServer:
             for kind, (plural, namespaced) in kinds.items()
         ]
         return Answer(code=200, body={"resources": resources})
+
+
+class ApiOnFake(Api):
+    """A client whose requests a fake server answers."""
+
+    def __init__(self, server: FakeServer) -> None:
+        connection = Connection(configuration=Configuration(host="https://fake"))
+        super().__init__(connection, agent="test", connections=1)
+        self._fake = server
+
+    def request(self, verb: str, path: str, *given: Any, **options: Any) -> Answer:
+        return self._fake.request(verb, path, *given, **options)
 
 
 class RealProcess:

@@ -14,7 +14,6 @@ import pytest
 import yaml
 
 from conformance.history.records import OperatorEvent, OperatorEventKind
-from conformance.kube import Api
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError, UsageError
 from conformance.operator import profiles
@@ -23,7 +22,7 @@ from conformance.operator.installed import InstalledOperator, StartError
 from conformance.operator.operator_options import OperatorOptions, check_options
 from conformance.operator.templates import PLACEHOLDERS
 
-from .fakes import FakeCluster, FakeServer, component_crd, graph_crd, webhook
+from .fakes import ApiOnFake, FakeCluster, FakeServer, component_crd, graph_crd, webhook
 
 PROGRAM = """
 import http.server, sys
@@ -75,7 +74,7 @@ def run(
     def start(**given: Any) -> InstalledOperator:
         file = tmp_path / "profile.yaml"
         file.write_text(yaml.safe_dump(profile), encoding="utf-8")
-        api = Api(server)  # type: ignore[arg-type]  # the fake stands in for the transport
+        api = ApiOnFake(server)
         loaded = profiles.load(file)
         names = ("binary", "crds", "faults")
         options = OperatorOptions(**{name: given.pop(name) for name in names if name in given})

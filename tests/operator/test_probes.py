@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from conformance.kube import Api
 from conformance.model.errors import UsageError
 from conformance.model.features import Feature
 from conformance.model.profile import Profile
 from conformance.operator.probes import check_features
 
-from .fakes import FakeServer, component_crd, graph_crd
+from .fakes import ApiOnFake, FakeServer, component_crd, graph_crd
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 ALL = ("v1alpha1", "v1beta1")
@@ -25,7 +24,7 @@ def probed(server: FakeServer, *crds: dict[str, Any], **fields: Any) -> dict[Fea
     profile = Profile.model_validate(
         {"identity": {"name": "x"}, "install": {"command": ["run"]}, **fields}
     )
-    api = Api(server)  # type: ignore[arg-type]  # the fake stands in for the transport
+    api = ApiOnFake(server)
     return {probe.feature: probe.found for probe in check_features(api, profile, where="p.yaml")}
 
 
