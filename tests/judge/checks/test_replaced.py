@@ -100,3 +100,46 @@ def test_a_new_template_that_costs_no_pod_is_no_finding() -> None:
 def test_the_platform_may_write_below_the_workload() -> None:
     history = scaled(ONE, THREE, kind="ReplicaSet", writer=PLATFORM, again=True)
     assert gating(check(Case(history))) == []
+
+
+def test_what_the_platform_takes_down_with_a_group_does_not_hide_a_roll() -> None:
+    """The StatefulSet of a group's workers goes with the group, long before the operator's roll."""
+    h = HistoryBuilder()
+    h.deployed(GROUPS)
+    h.step(scale("Worker", to=1), GROUPS)
+    h.wait(0.3)
+    target = copy.deepcopy(settled(GROUP, generation=2))
+    h.become(target)
+    survivors = [r for r in h.objects.values() if _pod(r)]
+    for raw in target:
+        if raw["kind"] == "LeaderWorkerSet":
+            _note(raw, "template")
+            h.update(raw, by=OPERATOR)
+        elif _pod(raw):
+            raw["metadata"] |= {"uid": f"{raw['metadata']['uid']}+", "name": _next(raw)}
+    h.become([*target, *survivors])
+    h.become(target)
+    h.checkpoint(GROUP)
+    finding = only(check(Case(h.history())), Verdict.VIOLATES)
+    assert "the operator wrote LeaderWorkerSet " in finding.message
+
+
+def test_a_group_that_the_platform_makes_again_proves_nothing() -> None:
+    """The LWS controller makes a group again whose pod was lost, StatefulSet and all."""
+    h = HistoryBuilder()
+    h.deployed(GROUP)
+    h.step(scale("Worker", to=2), GROUP)
+    h.wait(0.3)
+    old = [r for r in h.objects.values() if _pod(r) or _workers(r)]
+    target = copy.deepcopy(settled(GROUPS, generation=2))
+    for raw in target:
+        if (_pod(raw) or _workers(raw)) and raw["metadata"]["uid"] in h.objects:
+            raw["metadata"] |= {"uid": f"{raw['metadata']['uid']}+", "name": _next(raw)}
+    h.become([*target, *old])
+    h.become(target)
+    h.checkpoint(GROUPS)
+    assert gating(check(Case(h.history()))) == []
+
+
+def _workers(raw: Raw) -> bool:
+    return raw["kind"] == "StatefulSet"

@@ -16,7 +16,7 @@ from conformance.judge.checks.parts.readiness import Watched
 from conformance.judge.findings import blame, finding
 from conformance.judge.wording import by, count
 from conformance.model.graph import Service
-from conformance.model.kinds import Actor, workload_kind
+from conformance.model.kinds import Actor, of_platform, workload_kind
 from conformance.model.verdict import CheckerName, Finding
 
 
@@ -51,8 +51,11 @@ def _cause(case: Case, first: Step, row: Watched) -> Change | None:
     """The first write by which the pods had to go."""
     pods = {lost.obj.uid for lost in row.lost}
     above = {owner.uid for uid in pods for owner in case.lineage.above(uid)}
+    snapshot = case.snapshot(case.history.at(row.base), ())
     for change in case.log.changes(first.sent_at, row.lost[-1].at):
-        remade = change.obj.uid in above and _remade(change)
+        # A StatefulSet that an LWS is made of comes and goes with its group.
+        workload = snapshot.is_workload(change.obj) and not of_platform(change.obj)
+        remade = workload and change.obj.uid in above and _remade(change)
         deleted = change.obj.uid in pods and change.act is Act.DELETED
         if remade or (deleted and case.log.writer(change) is Actor.OPERATOR):
             return change
