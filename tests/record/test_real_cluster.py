@@ -133,7 +133,7 @@ def check_life(history: History, before_delete: int) -> None:
     assert history.at(a.events[-1].revision).of_kind("Deployment", "ReplicaSet", "Pod") == []
     # Foreground deletion: the owner goes last, at whatever order the kinds' events came in.
     pods = [life for life in history.lives.values() if life.last.kind == "Pod"]
-    assert all((life.deleted_revision or 0) < a.events[-1].revision for life in pods)
+    assert all((life.events[-1].revision or 0) < a.events[-1].revision for life in pods)
     assert Case(history).log.creator(a.uid) is Actor.SUITE
     assert {Case(history).log.creator(pod.uid) for pod in pods} == {Actor.PLATFORM}
     assert not any("managedFields" in e.object["metadata"] for e in history.events)
