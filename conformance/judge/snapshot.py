@@ -12,7 +12,7 @@ from functools import cached_property
 
 from conformance.model.children import LwsLayout
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, Graph, Service
-from conformance.model.kinds import WorkloadKind, of_platform, ownerless, workload_kind
+from conformance.model.kinds import WORKLOADS, WorkloadKind, of_platform, ownerless, workload_kind
 from conformance.model.ownership import Attribution, attribute, owner_chain
 from conformance.model.profile import Profile
 from conformance.model.state import Obj, State
@@ -118,11 +118,14 @@ class Snapshot:
 
     def is_workload(self, obj: Obj) -> bool:
         """True for an object of a kind that runs a service's pods."""
-        row = workload_kind(obj)
-        if row is None:
-            return False
+        return workload_kind(obj) is not None and self.runs_services(obj.kind)
+
+    def runs_services(self, kind: str) -> bool:
+        """True for a kind that runs services' pods; where operators use it for helpers, too, only if the
+        profile names it."""
+        row = WORKLOADS.get(kind)
         named = (self.profile.single_node.kind, self.profile.multinode.kind)
-        return row.kind in named or not row.when_declared
+        return row is not None and (kind in named or not row.when_declared)
 
     def _of_others(self, obj: Obj) -> bool:
         others = self.wanted.others

@@ -49,13 +49,13 @@ def restricted(cluster: EmbeddedCluster, admin: Api) -> dict[str, Any]:
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """(method, path) of every request that this process sends from now on."""
     found: list[tuple[str, str]] = []
-    real = Transport.send
+    real = Transport.request
 
-    def send(self: Transport, verb: str, path: str, **more: Any) -> Any:
+    def request(self: Transport, verb: str, path: str, *given: Any, **more: Any) -> Any:
         found.append((verb, path))
-        return real(self, verb, path, **more)
+        return real(self, verb, path, *given, **more)
 
-    monkeypatch.setattr(Transport, "send", send)
+    monkeypatch.setattr(Transport, "request", request)
     return found
 
 

@@ -12,7 +12,6 @@ from conformance.judge.state.status import status_mismatch
 from conformance.judge.wording import count, noun
 from conformance.model.children import LwsLayout
 from conformance.model.graph import Graph
-from conformance.model.kinds import WORKLOADS
 from conformance.model.state import Obj
 
 
@@ -59,7 +58,7 @@ def _names(entry: Mapping[str, Any], service: ServiceSnapshot, snapshot: Snapsho
     if not kind or not service.service.groups:
         return []
     own = {workload.name for workload in service.workloads if workload.kind == kind}
-    if kind not in WORKLOADS:
+    if not snapshot.runs_services(kind):
         rows = (obj for obj in snapshot.objects if obj.kind == kind)
         own = {obj.name for obj in rows if snapshot.root_of(obj) is service.root}
     return [
