@@ -121,8 +121,8 @@ class Snapshot:
         return workload_kind(obj) is not None and self.runs_services(obj.kind)
 
     def runs_services(self, kind: str) -> bool:
-        """True for a kind that runs services' pods; where operators use it for helpers, too, only if the
-        profile names it."""
+        """True for a kind that runs services' pods. One that operators use for helpers, too, does so
+        only if the profile names it."""
         row = WORKLOADS.get(kind)
         named = (self.profile.single_node.kind, self.profile.multinode.kind)
         return row is not None and (kind in named or not row.when_declared)
