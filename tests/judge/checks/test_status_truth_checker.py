@@ -21,6 +21,7 @@ from tests.builders import (
     a_graph,
     condition,
     dcd,
+    deploy,
     dgd,
     edited,
     find,
@@ -107,6 +108,19 @@ def test_an_old_claim_repeated_before_the_operator_did_anything_is_no_lie(second
     h.become(settled(MULTI, generation=2), after=0.5)
     h.checkpoint(MULTI)
     assert found(h) == []
+
+
+def test_ready_of_a_graph_made_anew_before_it_has_a_child_is_a_lie() -> None:
+    """Read off the children of the graph that had the name before."""
+    h = HistoryBuilder()
+    h.step(deploy(SINGLE), None)
+    h.wait(1.0)
+    h.update(dgd(SINGLE, observed=None), by=OPERATOR, status=True)
+    h.become(settled(SINGLE), after=0.5)
+    h.checkpoint(SINGLE)
+    (finding,) = found(h)
+    assert finding.verdict is Verdict.VIOLATES
+    assert "service Frontend has no Deployment" in finding.message
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1.0, 5.0])

@@ -20,18 +20,22 @@ _Wish = tuple[int, int, str]
 
 
 def known_since(case: Case, claim: Event) -> int | None:
-    """The revision from which on the operator knew the generation that the graph has at a status write:
-    that of the spec itself if the status names its generation, else that of the operator's first write
-    of a child for it. None if nothing shows that the operator had looked at it."""
+    """The revision from which on the operator knew the generation that the graph has at a status write.
+
+    That is the revision of the spec itself if the status names its generation, if there was no other,
+    or if the operator wrote it (defaults, say); else that of its first write of a child for it. None if
+    nothing shows that the operator had looked at it."""
     root = claim.obj
     life = case.history.lives[root.uid]
     events = [event for event in life.events if event.revision <= claim.revision]
     written = next(event for event in events if event.obj.generation == root.generation)
-    if claimed_generation(case, root) >= root.generation:
-        return written.revision
     before = [event.obj for event in events if event.obj.generation < root.generation]
+    named = claimed_generation(case, root) >= root.generation
+    # Whatever is said of an object that had one spec only is said of that spec.
+    if named or not before or case.log.writer_of(written) is Actor.OPERATOR:
+        return written.revision
     below = case.lineage.below(root.uid)
-    old = intent(before[-1]) if before else None
+    old = intent(before[-1])
     new = intent(root)
     for change in case.log.changes(written.at - case.bounds.out_of_order, claim.at):
         revision = change.event.revision
