@@ -68,11 +68,12 @@ class Bounds:
     real build took 9-13 s on a busy machine; nothing is called an orphan before this."""
 
     claim_window: float = 2.0
-    """A status written by the operator must have been true at some revision this long before it:
-    the operator reads from a cache that may lag."""
+    """Ready may be taken back if anything contradicted it this long before: the operator reads from a
+    cache that may lag. (A claim of Ready is judged by what the operator had done, not by time.)"""
 
     create_after_delete: float = 2.0
-    """Creates by the operator this soon after a deletion were already on their way: reported only."""
+    """Creates by the operator this soon after a deletion were already on their way: reported only, if
+    each object is made no more than once and goes again."""
 
     write_rate: float = 1.0
     """Mutating requests a second that the operator may make over the hold window, no-ops included,
