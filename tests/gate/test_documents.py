@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.operator.faults import of_reference
 from tests.gate.support import ROOT
 
 DOCS = ROOT / "docs"
@@ -144,3 +145,9 @@ def test_the_glossary_is_short_and_says_each_word_once() -> None:
     words = re.findall(r"^\| \*\*(.+?)\*\*", glossary, re.M)
     assert 0 < len(words) <= 25
     assert len(set(words)) == len(words)
+
+
+def test_the_catalogue_names_every_mutant() -> None:
+    page = (DOCS / "faults.md").read_text(encoding="utf-8")
+    known = {name for faults in of_reference().values() for name in faults}
+    assert sorted(name for name in known if f"`{name}`" not in page) == []
