@@ -27,6 +27,9 @@ leaving
 # Distinguishes two runs of a container, as a part of its key.
 restarts
 
+# How often a process was started: for who debugs one, and held by a test.
+starts
+
 # A content type that doors give by its value (model/doors.py).
 JSON
 

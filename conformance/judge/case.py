@@ -110,13 +110,13 @@ class CasePoint:
         later = [step.sent_at for step in self.case.history.steps if step.sent_at >= self.at]
         return min(later, default=self.at)
 
-    @property
+    @cached_property
     def hold(self) -> Window:
         """The hold window that ends here. Where the driver gave none, the bound's."""
         length = self.checkpoint.hold or self.case.bounds.hold
         return self.case.window(self.at - length, self.at)
 
-    @property
+    @cached_property
     def way(self) -> Window:
         """From its first step until it."""
         return self.case.window(self.begins, self.at)

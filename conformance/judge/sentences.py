@@ -50,9 +50,10 @@ def sentence(point: CasePoint, row: Mismatch) -> str:
     """A mismatch with times, owner and creator."""
     message = f"{row.message}, {elapsed(point, row.service)}"
     for obj in known(point, row.objects[:1]):
-        starts = row.message.startswith(noun(obj))
-        told = origin(point.case, point.state, [obj])
-        message += f"; {told if starts else origin_of(point.case, point.state, obj)}"
+        if row.message.startswith(noun(obj)):
+            message += f"; {origin(point.case, point.state, [obj])}"
+        else:
+            message += f"; {origin_of(point.case, point.state, obj)}"
     if row.blame is not Actor.OPERATOR and not row.ending:
         message += f"; the fault is with {by(row.blame)}"
     return message

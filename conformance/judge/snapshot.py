@@ -12,7 +12,7 @@ from functools import cached_property
 
 from conformance.model.children import LwsLayout
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, Graph, Service
-from conformance.model.kinds import WORKLOADS, WorkloadKind, of_platform, ownerless, workload_kind
+from conformance.model.kinds import WORKLOADS, of_platform, ownerless, workload_kind
 from conformance.model.ownership import Attribution, attribute, owner_chain
 from conformance.model.profile import Profile
 from conformance.model.state import Obj, State
@@ -281,5 +281,5 @@ class Snapshot:
 
 def _makes(owner: Obj, obj: Obj) -> bool:
     """True if the owner is a workload whose own controller makes workloads of the object's kind."""
-    row: WorkloadKind | None = workload_kind(owner)
+    row = workload_kind(owner)
     return row is not None and obj.kind in row.makes

@@ -107,18 +107,13 @@ def request_of(step: Step) -> str:
     return f"{step.name}{services} of {kind} {step.target}{door}"
 
 
-def named_service(step: Step, service: str) -> bool:
-    """True if the step names the service."""
-    return service in step.services
-
-
 def relevant(steps: Iterable[Step], service: str) -> Step | None:
     """The last of the steps that names the service, else the last one."""
     last = None
     named = None
     for step in steps:
         last = step
-        if service and named_service(step, service):
+        if service and service in step.services:
             named = step
     return named or last
 

@@ -15,7 +15,7 @@ from conformance.judge.doubts import blind_spots
 from conformance.judge.findings import CheckResult, finding
 from conformance.judge.sentences import elapsed, origin
 from conformance.judge.state.coexistence import Doubling, Together, doublings
-from conformance.judge.steps import describe, named_service, relevant
+from conformance.judge.steps import describe, relevant
 from conformance.judge.wording import nouns, subject
 from conformance.model.bounds import REST_EDGE
 from conformance.model.exemptions import Rollout
@@ -64,7 +64,7 @@ def _at_checkpoint(point: CasePoint) -> Iterable[Finding]:
 def _of_service(point: CasePoint, row: Together) -> str:
     """Named unless the change names it already."""
     step = relevant(point.steps, row.service.name)
-    told = step is not None and named_service(step, row.service.name)
+    told = step is not None and row.service.name in step.services
     return "" if told else f" of service {row.service.name}"
 
 

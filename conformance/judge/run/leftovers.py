@@ -43,7 +43,7 @@ def check(case: Case) -> CheckResult:
         text = "the end of the run was never reached, so left-overs elsewhere cannot be told"
         return CheckResult(checker=_NAME, findings=(unknown(_NAME, "run", text),))
     run = _Run(case)
-    findings = left(case)
+    findings = _left(run)
     for gap in case.history.gaps:
         if gap.at >= case.history.header.started_at:
             findings.append(
@@ -58,7 +58,10 @@ def check(case: Case) -> CheckResult:
 
 def left(case: Case) -> list[Finding]:
     """A finding for each object that should be gone by the last checkpoint, the top of each tree."""
-    run = _Run(case)
+    return _left(_Run(case))
+
+
+def _left(run: _Run) -> list[Finding]:
     found = {
         life.uid: finding
         for life in run.born
@@ -66,7 +69,7 @@ def left(case: Case) -> list[Finding]:
     }
     return [
         *(one for uid, one in found.items() if not _told_above(one, found, run.chain(uid))),
-        *left_leases(case, run.owned, _NAME),
+        *left_leases(run.case, run.owned, _NAME),
     ]
 
 

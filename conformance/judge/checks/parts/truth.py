@@ -70,7 +70,9 @@ def contradictions(case: Case, event: Event) -> list[Mismatch]:
     if since is None:
         return []
     for other in reversed(history.events):
-        if since <= other.revision < event.revision:
+        if other.revision < since:
+            break
+        if other.revision < event.revision:
             state = history.at(other.revision)
             then = state.get(root.uid)
             if then is not None and not untrue(case, state, then):
