@@ -1,26 +1,25 @@
 """The certificate authority of one control plane: serving certificates and client identities.
 
-Keys are elliptic (P-256): signing one takes a millisecond, where RSA would cost the start of the
-control plane a second or two. They live in the cluster's temporary directory only.
-"""
+Keys are elliptic (P-256): signing with RSA would cost the start of the control plane a second or
+two."""
 
 from __future__ import annotations
 
 import base64
 import datetime
-import ipaddress
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import trustme
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 LIFETIME = datetime.timedelta(days=2)
-"""Longer than any run, and useless soon after."""
+"""Of what is issued: longer than any run, and useless soon after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,24 +31,19 @@ class KeyPair:
 
 
 class Authority:
-    """Issues what a control plane needs. One is made for each cluster, and forgotten with it."""
+    """Issues what a control plane needs. One is made for each cluster; its key is never written."""
 
-    def __init__(self, *, common_name: str = "dgd-conformance") -> None:
-        self._key = ec.generate_private_key(ec.SECP256R1())
-        name = _name(common_name, ())
-        public = self._key.public_key()
-        self._certificate = (
-            _builder(subject=name, issuer=name, public=public)
-            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-            .add_extension(_usage(authority=True), critical=True)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
-            .sign(self._key, hashes.SHA256())
-        )
+    def __init__(self) -> None:
+        self._authority = trustme.CA(organization_name="dgd-conformance")
+        pem = self._authority.private_key_pem.bytes()
+        key = serialization.load_pem_private_key(pem, password=None)
+        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        self._key = key
 
     @property
     def certificate(self) -> bytes:
         """The authority's own certificate, PEM: what clients and servers trust."""
-        return self._certificate.public_bytes(serialization.Encoding.PEM)
+        return self._authority.cert_pem.bytes()
 
     @property
     def bundle(self) -> str:
@@ -61,42 +55,29 @@ class Authority:
         name."""
         if not names:
             raise ValueError("a serving certificate needs at least one DNS name or IP address")
-        alternative = x509.SubjectAlternativeName([_general_name(name) for name in names])
-        return self._issue(
-            subject=_name("dgd-conformance-server", ()),
-            usage=ExtendedKeyUsageOID.SERVER_AUTH,
-            alternative=alternative,
-        )
+        issued = self._authority.issue_cert(*names, not_after=_now() + LIFETIME)
+        return KeyPair(issued.cert_chain_pems[0].bytes(), issued.private_key_pem.bytes())
 
     def client(self, user: str, groups: Sequence[str] = ()) -> KeyPair:
-        """A client certificate: Kubernetes reads the user from CN and each group from an O."""
+        """A client certificate: Kubernetes reads the user from CN and each group from an O, of which
+        trustme writes exactly one. Raises ValueError without a user."""
         if not user:
             raise ValueError("a client identity needs a user name")
-        return self._issue(
-            subject=_name(user, groups), usage=ExtendedKeyUsageOID.CLIENT_AUTH, alternative=None
-        )
-
-    def _issue(
-        self,
-        *,
-        subject: x509.Name,
-        usage: x509.ObjectIdentifier,
-        alternative: x509.SubjectAlternativeName | None,
-    ) -> KeyPair:
+        organizations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
+        subject = x509.Name([*organizations, x509.NameAttribute(NameOID.COMMON_NAME, user)])
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = (
-            _builder(subject=subject, issuer=self._certificate.subject, public=key.public_key())
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(_usage(authority=False), critical=True)
-            .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
-                critical=False,
-            )
+        certificate = (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(x509.load_pem_x509_certificate(self.certificate).subject)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            # An hour back: a container's clock may lag behind its host's.
+            .not_valid_before(_now() - datetime.timedelta(hours=1))
+            .not_valid_after(_now() + LIFETIME)
+            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+            .sign(self._key, hashes.SHA256())
         )
-        if alternative is not None:
-            builder = builder.add_extension(alternative, critical=False)
-        certificate = builder.sign(self._key, hashes.SHA256())
         return KeyPair(certificate.public_bytes(serialization.Encoding.PEM), _private(key))
 
 
@@ -122,43 +103,5 @@ def _private(key: ec.EllipticCurvePrivateKey) -> bytes:
     )
 
 
-def _name(common_name: str, organizations: Sequence[str]) -> x509.Name:
-    attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in organizations]
-    return x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
-
-
-def _general_name(name: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(name))
-    except ValueError:
-        return x509.DNSName(name)
-
-
-def _usage(*, authority: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=authority,
-        crl_sign=authority,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _builder(
-    *, subject: x509.Name, issuer: x509.Name, public: ec.EllipticCurvePublicKey
-) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.UTC)
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(public)
-        .serial_number(x509.random_serial_number())
-        # An hour back: a container's clock may lag behind its host's.
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + LIFETIME)
-    )
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from conformance.cluster.processes.process import Process
-from conformance.kube import Answer, Api
+from conformance.kube import Api
 from conformance.model.errors import InfraError
 from conformance.model.labels import REAL_NODE
 
@@ -43,35 +44,30 @@ def wait_until(
 
 def answers(api: Api, path: str) -> bool:
     """The path is answered with 2xx."""
-    answer = _get(api, path)
-    return answer is not None and answer.ok
+    return _get(api, path) is not None
 
 
 def nodes_ready(api: Api, count: int) -> bool:
     """So many nodes are there, all ready and untainted, but for a real one's own taint."""
-    answer = _get(api, "/api/v1/nodes")
-    if answer is None or not answer.ok or len(answer.body["items"]) < count:
-        return False
-    return all(_is_ready(node) for node in answer.body["items"])
+    found = _get(api, "/api/v1/nodes")
+    return bool(found and len(found["items"]) >= count and all(map(_is_ready, found["items"])))
 
 
 def rolled_out(api: Api, path: str) -> bool:
     """The Deployment at that path runs as it is specified, and nothing else of it runs."""
-    answer = _get(api, path)
-    if answer is None or not answer.ok:
+    found = _get(api, path)
+    if found is None:
         return False
-    wanted, status = answer.body["spec"]["replicas"], answer.body.get("status", {})
+    wanted, status = found["spec"]["replicas"], found.get("status", {})
     counts = {status.get(key) for key in ("replicas", "updatedReplicas", "availableReplicas")}
-    observed = status.get("observedGeneration") == answer.body["metadata"]["generation"]
-    return bool(observed and counts == {wanted})
+    observed = status.get("observedGeneration") == found["metadata"]["generation"]
+    return observed and counts == {wanted}
 
 
 def kwok_works(api: Api, nodes: Iterable[str]) -> bool:
     """KWOK holds a lease for each of these simulated nodes: it sees them, and may write."""
-    answer = _get(api, _LEASES)
-    if answer is None or not answer.ok:
-        return False
-    return set(nodes) <= {lease["metadata"]["name"] for lease in answer.body["items"]}
+    found = _get(api, _LEASES)
+    return bool(found) and set(nodes) <= {lease["metadata"]["name"] for lease in found["items"]}
 
 
 def lws_answers(api: Api) -> bool:
@@ -95,30 +91,30 @@ def lws_answers(api: Api) -> bool:
 def discovered(api: Api, crds: Iterable[Mapping[str, Any]]) -> bool:
     """The kinds are announced. Clients and the garbage collector read this, and a custom kind gets
     here shortly after it is served; a controller that does not find its kind waits 10 s."""
-    answer = _get(api, "/apis", accept=_DISCOVERY)
-    if answer is None or not answer.ok:
+    found = _get(api, "/apis", accept=_DISCOVERY)
+    if found is None:
         return False
     announced = {
         (group["metadata"]["name"], resource["resource"])
-        for group in answer.body["items"]
+        for group in found["items"]
         for version in group["versions"]
         for resource in version["resources"]
     }
     return {(crd["spec"]["group"], crd["spec"]["names"]["plural"]) for crd in crds} <= announced
 
 
-def _is_ready(node: dict[str, Any]) -> bool:
+def _is_ready(node: Mapping[str, Any]) -> bool:
     taints = [taint["key"] for taint in node["spec"].get("taints") or ()]
     expected = [REAL_NODE] if REAL_NODE in node["metadata"].get("labels", {}) else []
-    ready = any(
-        each["type"] == "Ready" and each["status"] == "True"
-        for each in node["status"].get("conditions", ())
-    )
+    conditions = node["status"].get("conditions", ())
+    ready = any((each["type"], each["status"]) == ("Ready", "True") for each in conditions)
     return ready and taints == expected
 
 
-def _get(api: Api, path: str, *, accept: str = "application/json") -> Answer | None:
-    try:
-        return api.request("GET", path, accept=accept, timeout=_PROBE_SECONDS)
-    except InfraError:
-        return None
+def _get(api: Api, path: str, *, accept: str = "application/json") -> Any:
+    """What is answered with 2xx; None otherwise."""
+    with contextlib.suppress(InfraError):
+        answer = api.request("GET", path, accept=accept, timeout=_PROBE_SECONDS)
+        if answer.ok:
+            return answer.body
+    return None
