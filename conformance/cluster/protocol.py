@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from conformance.cluster.nodes import RealNodes
-from conformance.cluster.processes.process import Process
+from conformance.cluster.processes.supervisor import Process
 from conformance.model.kinds import Actor
 
 
 class Cluster(Protocol):
-    """A cluster that this process opened for a run, and closes after it."""
+    """A cluster that this process opened for a run, and closes after it. The answers that are given
+    here are those of a control plane of the suite's own."""
 
     @property
     def kubeconfig(self) -> Path:
@@ -37,15 +38,18 @@ class Cluster(Protocol):
     @property
     def run(self) -> str:
         """Id of the run, in the labels of what it makes; empty where nothing must be found again."""
+        return ""
 
     @property
     def throw_away(self) -> bool:
         """True if all that is in it goes with it. Then nothing needs to be deleted, and what is left
         when the run ends was left by the operator alone, so the end of the run can be judged."""
+        return True
 
     @property
     def operator_installed(self) -> bool:
         """True if others installed the operator, and the suite only looks for it."""
+        return False
 
     @property
     def process_host(self) -> ProcessHost | None:
@@ -55,6 +59,7 @@ class Cluster(Protocol):
     def real_nodes(self) -> RealNodes | None:
         """How pods find the nodes that run containers among simulated ones; None: all nodes do, or
         none does."""
+        return None
 
     def failure(self) -> str | None:
         """One sentence if a part of it was seen to have died, else None."""
@@ -62,6 +67,7 @@ class Cluster(Protocol):
     def plan(self) -> list[str]:
         """What will be made in it, a line each, for a person who may want to stop it; empty where
         that touches nobody. Raises UsageError if it may not be used; nothing is written."""
+        return []
 
     def start(self) -> Self:
         """Open it; returns once it can be worked with. Raises UsageError for what the user can mend
@@ -82,9 +88,16 @@ class Cluster(Protocol):
     def clear(self) -> None:
         """Remove what cases left, where it does not go with the cluster: while the operator still runs,
         since only it takes the finalizers of its graphs away."""
+        return
 
     def stop(self) -> None:
         """Close it and leave nothing behind. May be called again, and before `start`."""
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
 
 class ProcessHost(Cluster, Protocol):
@@ -92,7 +105,7 @@ class ProcessHost(Cluster, Protocol):
 
     @property
     def directory(self) -> Path:
-        """Private to the cluster, gone after it."""
+        """Private to the cluster, gone after `stop()`."""
 
     @property
     def etcd_url(self) -> str:
@@ -103,13 +116,15 @@ class ProcessHost(Cluster, Protocol):
         """Base64 of the CA that signs `serving_certificate`, for `caBundle` of webhooks."""
 
     def kubeconfig_for(self, identity: str, groups: Sequence[str] = ()) -> Path:
-        """A kubeconfig whose writes carry this user name in the audit log."""
+        """A kubeconfig whose writes carry this user name in the audit log. What it may do is up to
+        RBAC. Raises UsageError for a name that is no file name, or the control plane's own."""
 
     def bind_cluster_admin(self, user: str) -> None:
-        """Let a user do everything."""
+        """Let a user do everything, as RBAC: no limit applies to members of system:masters."""
 
     def serving_certificate(self, names: Sequence[str], directory: Path) -> Path:
-        """Write tls.crt, tls.key and ca.crt for these DNS names and addresses into the directory."""
+        """Write tls.crt, tls.key and ca.crt for these DNS names and addresses into the directory, made
+        if missing. Returns it."""
 
     def spawn(
         self,
@@ -120,6 +135,6 @@ class ProcessHost(Cluster, Protocol):
         cwd: Path | None = None,
         files: Mapping[str, bytes] | None = None,
     ) -> Process:
-        """Start a program that ends with the cluster. `env` None: this process' environment. `files`
-        (absolute path → content) are seen by it alone. Raises InfraError if it cannot be executed,
-        UsageError for bad `files`."""
+        """Start a program that ends with the cluster, with a log of its own. `env` None: this process'
+        environment. `files` (absolute path → content) are seen by it alone. Raises InfraError if it
+        cannot be executed, UsageError for bad `files` or the name of a component."""

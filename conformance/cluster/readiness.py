@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from conformance.cluster.processes.process import Process
+from conformance.cluster.processes.supervisor import Process
 from conformance.kube import Api
 from conformance.model.errors import InfraError
 from conformance.model.labels import REAL_NODE

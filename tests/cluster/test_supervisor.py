@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cluster.processes import directory as directories
-from conformance.cluster.processes.process import Process
-from conformance.cluster.processes.supervisor import StopStep, Supervisor
+from conformance.cluster.processes.supervisor import Process, StopStep, Supervisor
 from conformance.cluster.readiness import wait_until
 from conformance.model.errors import InfraError
 from tests.cluster.test_interruption import wait_for
@@ -144,13 +143,6 @@ def test_nothing_can_be_started_after_the_end(prefix: Path) -> None:
     supervisor.stop()
     with pytest.raises(InfraError, match="stopped"):
         spawn(supervisor, ["true"])
-
-
-def test_an_unasked_end_is_told(prefix: Path) -> None:
-    ended: list[str] = []
-    with Supervisor(prefix=prefix, on_exit=lambda process: ended.append(process.name)) as running:
-        spawn(running, ["true"], name="short").wait(5)
-        wait_until(lambda: ended == ["short"], within=5, what="the report")
 
 
 def test_waiting_ends_at_once_when_a_process_died(supervisor: Supervisor) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,27 +44,20 @@ time."""
 _ROLES = "/readyz/poststarthook/rbac/bootstrap-roles"
 
 
+@dataclass(kw_only=True)
 class Boot:
     """One attempt to start: the processes, and the client that sees whether they are ready."""
 
-    def __init__(
-        self,
-        *,
-        programs: Programs,
-        nodes: int,
-        authority: Authority,
-        layout: Layout,
-        ports: Ports,
-        supervisor: Supervisor,
-    ) -> None:
-        self.layout = layout
-        self.ports = ports
-        self.supervisor = supervisor
-        self._programs = programs
-        self._nodes = nodes
-        self._authority = authority
+    programs: Programs
+    nodes: int
+    authority: Authority
+    layout: Layout
+    ports: Ports
+    supervisor: Supervisor
+
+    def __post_init__(self) -> None:
         self._write_files()
-        self.api = Api.from_kubeconfig(layout.kubeconfig(SUITE), connections=4)
+        self.api = Api.from_kubeconfig(self.layout.kubeconfig(SUITE), connections=4)
 
     @property
     def server(self) -> str:
@@ -88,7 +82,7 @@ class Boot:
         self._start(Program.SCHEDULER, flags.scheduler(layout))
         self._await("kube-apiserver to be ready", lambda: readiness.answers(api, "/readyz"))
         self._await("service accounts", lambda: readiness.answers(api, readiness.DEFAULT_ACCOUNT))
-        self._await("nodes to be ready", lambda: readiness.nodes_ready(api, self._nodes))
+        self._await("nodes to be ready", lambda: readiness.nodes_ready(api, self.nodes))
         self._await("the LeaderWorkerSet webhook", lambda: readiness.lws_answers(api))
 
     def create(self, manifest: Mapping[str, Any]) -> None:
@@ -105,13 +99,13 @@ class Boot:
         return write_kubeconfig(
             self.layout.kubeconfig(name),
             server=self.server,
-            authority=self._authority,
+            authority=self.authority,
             user=user,
             groups=groups,
         )
 
     def _write_files(self) -> None:
-        layout, authority = self.layout, self._authority
+        layout, authority = self.layout, self.authority
         # Programs append: an earlier run with the same directory must not be taken for this one.
         for old in (layout.audit_log, *(layout.log(program.value) for program in Program)):
             old.unlink(missing_ok=True)
@@ -140,14 +134,14 @@ class Boot:
     def _install(self) -> None:
         """Kinds, webhooks and nodes, as soon as the API server answers: it is meanwhile setting up
         its own defaults."""
-        crds = [*self._programs.lws_crds(), *manifests.pod_group_crd()]
+        crds = [*self.programs.lws_crds(), *manifests.pod_group_crd()]
         version = f"v{PINS[Program.APISERVER].version}"
         for manifest in (
             *crds,
             # KWOK waits a second before it looks for it again.
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-node-lease"}},
-            *configuration.lws_webhooks(self.ports, self._authority.bundle),
-            *manifests.simulated_nodes(self._nodes, version=version),
+            *configuration.lws_webhooks(self.ports, self.authority.bundle),
+            *manifests.simulated_nodes(self.nodes, version=version),
         ):
             self.create(manifest)
         self._await("new kinds to be discovered", lambda: readiness.discovered(self.api, crds))
@@ -157,7 +151,7 @@ class Boot:
     ) -> None:
         self.supervisor.spawn(
             name=program.value,
-            argv=[str(self._programs.path(program)), *arguments],
+            argv=[str(self.programs.path(program)), *arguments],
             # Nothing of the user's: a proxy must not stand between two processes on loopback, and
             # settings of Kubernetes clients must not lead to another cluster.
             env={

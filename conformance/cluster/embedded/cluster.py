@@ -17,14 +17,13 @@ from conformance.cluster.certificates import Authority, write_private
 from conformance.cluster.embedded.boot import Boot
 from conformance.cluster.embedded.layout import Layout, Ports
 from conformance.cluster.identities import IDENTITIES, KWOK, LWS, SUITE
-from conformance.cluster.nodes import RealNodes
 from conformance.cluster.processes import directory as directories
 from conformance.cluster.processes.isolation import with_private_files
 from conformance.cluster.processes.ports import LOOPBACK, free_ports
-from conformance.cluster.processes.process import Process
-from conformance.cluster.processes.supervisor import StopStep, Supervisor
+from conformance.cluster.processes.supervisor import Process, StopStep, Supervisor
 from conformance.cluster.programs.pins import PINS, Program
 from conformance.cluster.programs.prepare import Programs
+from conformance.cluster.protocol import ProcessHost
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.kinds import Actor
 
@@ -48,7 +47,7 @@ _STOP_ORDER = (
 """In which none complains."""
 
 
-class EmbeddedCluster:
+class EmbeddedCluster(ProcessHost):
     """One control plane. `with EmbeddedCluster(programs=...) as cluster:`, or `start()` and `stop()`.
 
     However the owning process ends, a reaper ends all processes and removes the directory with the
@@ -67,7 +66,7 @@ class EmbeddedCluster:
         self._boot: Boot | None = None
         self._supervisor: Supervisor | None = None
 
-    # What every cluster answers; see `protocol.Cluster`.
+    # What every cluster answers; see `Cluster`.
 
     @property
     def kubeconfig(self) -> Path:
@@ -87,29 +86,12 @@ class EmbeddedCluster:
         return {SUITE: Actor.SUITE, LWS: Actor.LWS_CONTROLLER, KWOK: Actor.PLATFORM}
 
     @property
-    def run(self) -> str:
-        return ""
-
-    @property
-    def throw_away(self) -> bool:
-        return True
-
-    @property
-    def operator_installed(self) -> bool:
-        return False
-
-    @property
     def process_host(self) -> Self:
         """Itself: nothing runs containers here."""
         return self
 
-    @property
-    def real_nodes(self) -> RealNodes | None:
-        return None
-
     def failure(self) -> str | None:
-        """One sentence if a part of the control plane has died, else None. Operators do not
-        count."""
+        """Operators do not count."""
         for name, process in self.processes.items():
             if name in _SYSTEM and not (process.running or process.restarting):
                 return (
@@ -117,10 +99,6 @@ class EmbeddedCluster:
                     f"its log is {process.log}"
                 )
         return None
-
-    def plan(self) -> list[str]:
-        """Empty: it is the suite's own."""
-        return []
 
     def load_image(self, image: str) -> None:
         """Raises UsageError: no node runs containers."""
@@ -137,14 +115,10 @@ class EmbeddedCluster:
     def export_evidence(self, directory: Path) -> None:
         """Nothing: all logs are in the directory that was given for them."""
 
-    def clear(self) -> None:
-        """Nothing: everything goes with it."""
-
-    # What an operator beside it needs; see `protocol.ProcessHost`.
+    # What an operator beside it needs; see `ProcessHost`.
 
     @property
     def directory(self) -> Path:
-        """The cluster's own directory: keys, kubeconfigs, etcd. Gone after `stop()`."""
         return self._started.layout.directory
 
     @property
@@ -156,9 +130,7 @@ class EmbeddedCluster:
         return self._authority.bundle
 
     def kubeconfig_for(self, identity: str, groups: Sequence[str] = ()) -> Path:
-        """A kubeconfig for another user: its writes carry that name in the audit log. What it may
-        do is up to RBAC (`bind_cluster_admin`, or the operator's own roles). Raises UsageError for
-        a name that is empty, has a "/", or is a system component's."""
+        """See `ProcessHost`."""
         if not identity or "/" in identity:
             raise UsageError(f"an identity needs a name without '/', found {identity!r}")
         known = IDENTITIES.get(identity)
@@ -171,14 +143,12 @@ class EmbeddedCluster:
         )
 
     def bind_cluster_admin(self, user: str) -> None:
-        """Let a user do everything, without membership in system:masters, which no limit applies
-        to."""
+        """See `ProcessHost`."""
         subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}
         self._started.create(manifests.cluster_admin(user, subject))
 
     def serving_certificate(self, names: Sequence[str], directory: Path) -> Path:
-        """Write tls.crt, tls.key and ca.crt for a webhook server with these DNS names and addresses
-        into `directory`, made if missing. Returns it."""
+        """See `ProcessHost`."""
         pair = self._authority.server(names)
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_private(directory / "tls.crt", pair.certificate)
@@ -195,26 +165,20 @@ class EmbeddedCluster:
         cwd: Path | None = None,
         files: Mapping[str, bytes] | None = None,
     ) -> Process:
-        """Start an operator beside the control plane, under the same reaper, with a log of its own.
-
-        `env` None: this process' environment. `files`: absolute path → content, visible to this
-        process alone (see `isolation`). Raises InfraError if it cannot be executed, UsageError for
-        bad `files` or the name of a system component."""
+        """See `ProcessHost` and `isolation`."""
         if name in _SYSTEM or not name or "/" in name:
             raise UsageError(
                 f"a process beside the control plane cannot be named {name!r}: expected a name "
                 "without '/' that is not a component's"
             )
-        boot = self._started
-        folder = boot.layout.directory / "spawned" / name
+        folder = self.directory / "spawned" / name
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        command = with_private_files(argv, files=files or {}, staging=folder / "files", what=name)
-        return boot.supervisor.spawn(
+        return self._started.supervisor.spawn(
             name=name,
-            argv=command,
-            env=dict(os.environ) if env is None else env,
-            cwd=folder if cwd is None else cwd,
-            log=boot.layout.log(name),
+            argv=with_private_files(argv, files=files or {}, staging=folder / "files", what=name),
+            env=os.environ if env is None else env,
+            cwd=cwd or folder,
+            log=self._started.layout.log(name),
         )
 
     # What is known of this kind only.
@@ -240,61 +204,47 @@ class EmbeddedCluster:
         for remaining in reversed(range(START_TRIES)):
             try:
                 self._start_once()
+                break
             except BaseException as error:
                 again = remaining and isinstance(error, InfraError) and self._port_was_taken()
                 self.stop()
                 if not again:
                     raise
-            else:
-                return self
-        raise AssertionError("the last try returns or raises")
+        return self
 
     def stop(self) -> None:
-        """End all processes, remove the directory. May be called again, and before `start`."""
+        """End all processes, remove the directory."""
         supervisor, self._supervisor = self._supervisor, None
         if supervisor is None:
             return
         spawned = [name for name in supervisor.processes if name not in _SYSTEM]
-        order = [StopStep(name=n, signal=signal.SIGTERM, grace=OPERATOR_GRACE) for n in spawned]
+        order = [StopStep(name, signal.SIGTERM, OPERATOR_GRACE) for name in spawned]
         # No goodbye, since their state is worth nothing.
-        order += [
-            StopStep(name=program.value, signal=signal.SIGKILL, grace=1.0)
-            for program in _STOP_ORDER
-        ]
+        order += [StopStep(program.value, signal.SIGKILL, 1.0) for program in _STOP_ORDER]
         supervisor.stop(order=order)
         if self._boot is not None:
             self._boot.api.close()
 
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
     def _start_once(self) -> None:
         self._boot = None
-        etcd, etcd_peer, apiserver, lws_webhook = free_ports(4)
+        ports = Ports(*free_ports(4))
         # The reaper before any key: from here on the directory goes away with this process.
         self._supervisor = Supervisor(prefix=directories.prefix())
         place = self._supervisor.directory
-        logs = (place / "logs" if self._kept_logs is None else self._kept_logs).absolute()
+        logs = (self._kept_logs or place / "logs").absolute()
         logs.mkdir(parents=True, exist_ok=True)
         self._boot = Boot(
             programs=self._programs,
             nodes=self._node_count,
             authority=self._authority,
             layout=Layout(directory=place, logs=logs),
-            ports=Ports(
-                etcd=etcd, etcd_peer=etcd_peer, apiserver=apiserver, lws_webhook=lws_webhook
-            ),
+            ports=ports,
             supervisor=self._supervisor,
         )
         self._boot.run()
 
     def _port_was_taken(self) -> bool:
-        if self._boot is None:
-            return False
-        return any(
+        return self._boot is not None and any(
             not process.running and "address already in use" in process.tail(200)
             for process in self._boot.supervisor.processes.values()
         )

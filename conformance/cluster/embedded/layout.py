@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
+class Ports(NamedTuple):
     """TCP ports on loopback."""
 
     etcd: int = 0

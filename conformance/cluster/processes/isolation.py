@@ -1,8 +1,8 @@
 """Files at fixed paths for one process only, in a mount namespace of its own.
 
 Some operators read a path that only a pod has (the service account's namespace file), or take their
-certificates from a fixed directory. A private mount namespace gives the process a view of its own:
-the host's files are not touched, and two operators with the same fixed path run side by side."""
+certificates from a fixed directory. So the host's files are not touched, and two operators with the
+same fixed path run side by side."""
 
 from __future__ import annotations
 
@@ -10,23 +10,21 @@ import functools
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from conformance.cluster.certificates import write_private
 from conformance.cluster.processes import private_files
+from conformance.cluster.processes.reaper_process import script_command
 from conformance.model.errors import UsageError
 
-
-def _launcher(spec: str) -> list[str]:
-    return [sys.executable, "-I", "-S", private_files.__file__, spec]
+_LAUNCHER = tuple(script_command(private_files.__file__))
 
 
 @functools.cache
 def refusal() -> str | None:
     """Why this machine gives no private mount namespace; None if it does."""
-    tried = subprocess.run(_launcher("-"), capture_output=True, text=True, check=False)
+    tried = subprocess.run([*_LAUNCHER, "-"], capture_output=True, text=True, check=False)
     if tried.returncode == 0:
         return None
     return tried.stderr.strip() or f"the attempt ended with code {tried.returncode}"
@@ -64,4 +62,4 @@ def with_private_files(
         for number, (path, content) in enumerate(files.items())
     }
     spec = write_private(staging / "files.json", json.dumps(sources).encode())
-    return [*_launcher(str(spec)), *argv]
+    return [*_LAUNCHER, str(spec), *argv]

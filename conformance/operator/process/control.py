@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import urllib3
 
-from conformance.cluster.processes.process import Process
+from conformance.cluster.processes.supervisor import Process
 from conformance.history.records import OperatorEventKind
 from conformance.model.errors import InfraError
 from conformance.operator.events import OperatorEvents

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conformance import paths
 from conformance.cluster.processes.ports import free_ports
-from conformance.cluster.processes.process import Process
+from conformance.cluster.processes.supervisor import Process
 from conformance.cluster.protocol import ProcessHost
 from conformance.operator.operator_options import OperatorOptions
 from conformance.operator.profiles import LoadedProfile
