@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib.util
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +17,6 @@ from conformance.doctor.probing import Probe, run_all
 SCHEMA_VERSION = 1
 """Of the JSON. Names and meanings stay within a number; things may be added."""
 
-_UNUSABLE = frozenset({State.MISSING, State.UNKNOWN})
-_NOT_THERE = _UNUSABLE | {State.WARNING}
-
 PROBES: Mapping[str, Probe] = {
     "python": python.python,
     "lock": python.lock,
@@ -28,8 +25,7 @@ PROBES: Mapping[str, Probe] = {
     "mount-namespaces": machine.private_files,
     "control-plane": programs.control_plane,
     "go": programs.go,
-    "docker": programs.docker,
-    **{name: functools.partial(programs.tool, name) for name in ("kind", "kubectl", "helm")},
+    **{name: functools.partial(programs.tool, name) for name in programs.TOOLS},
     "node-image": programs.node_image,
     "pytest-kind": python.pytest_kind,
     "kubeconfig": machine.kubeconfig,
@@ -60,75 +56,62 @@ class Diagnosis:
 
 def examine(probes: Mapping[str, Probe] = PROBES) -> Diagnosis:
     """Run all probes, some 5 seconds at most, and say what follows. Raises nothing."""
-    findings = run_all(probes)
-    by_name = {finding.name: finding for finding in findings}
-    return Diagnosis(
-        findings=tuple(findings),
-        kinds=(_embedded(by_name), _kind(by_name), _kubeconfig(by_name)),
-    )
+    findings = tuple(run_all(probes))
+    found = _Found({finding.name: finding for finding in findings})
+    kubeconfig = found.report(Kind.KUBECONFIG, needs=("python", "kubeconfig"))
+    return Diagnosis(findings=findings, kinds=(_embedded(found), _kind(found), kubeconfig))
 
 
-def _embedded(found: Mapping[str, Finding]) -> KindReport:
-    kind = Kind.EMBEDDED
-    reasons, install = _lacking(found, ("python", "architecture"))
-    if reasons:
-        return KindReport(kind=kind, readiness=Readiness.NO, reasons=reasons, install=install)
-    needed = [*(program.value for program in PINS), "lws-crds"]
-    missing = [name for name in needed if not _there(found, name)]
-    if not missing:
-        return KindReport(kind=kind, readiness=Readiness.READY)
-    lacks = f"not there yet: {', '.join(missing)}"
-    to_build = [n for n in missing if n == "lws-crds" or PINS[Program(n)].release is None]
-    can_build = _there(found, "go") or importlib.util.find_spec("pip") is not None
-    obstacles = {
-        "cache": "" if _there(found, "cache") else "the cache cannot be written to",
-        "go": "to build them there is neither Go nor pip" if to_build and not can_build else "",
-    }
-    for name, obstacle in obstacles.items():
-        if obstacle:
-            return KindReport(
-                kind=kind, readiness=Readiness.NO, reasons=(f"{lacks}; {obstacle}",),
-                install=(found[name].install,) if name in found and found[name].install else (),
-            )  # fmt: skip
+class _Found(dict[str, Finding]):
+    """Name → what was found; a thing that no probe told of is unknown."""
+
+    def __missing__(self, name: str) -> Finding:
+        return Finding(name=name, state=State.UNKNOWN, note="not looked for")
+
+    def good(self, name: str) -> bool:
+        return self[name].state is State.OK
+
+    def report(self, kind: Kind, *, needs: Sequence[str]) -> KindReport:
+        """It works if all that it needs is there."""
+        lacking = [self[n] for n in needs if self[n].state in (State.MISSING, State.UNKNOWN)]
+        return _because(kind, Readiness.NO if lacking else Readiness.READY, lacking)
+
+
+def _because(kind: Kind, readiness: Readiness, lacking: Sequence[Finding]) -> KindReport:
     return KindReport(
-        kind=kind, readiness=Readiness.PREPARABLE,
-        reasons=(f"{lacks}; the first run gets them, which needs their releases or Go modules",),
-        install=("make programs",),
-    )  # fmt: skip
-
-
-def _kind(found: Mapping[str, Finding]) -> KindReport:
-    report = _needing(Kind.KIND, found, ("python", "docker", "kind", "kubectl", "pytest-kind"))
-    if not report.works or _there(found, "node-image"):
-        return report
-    reasons, install = _lacking(found, ("node-image",), states=_NOT_THERE)
-    return dataclasses.replace(
-        report, readiness=Readiness.PREPARABLE, reasons=reasons, install=install
+        kind=kind,
+        readiness=readiness,
+        reasons=tuple(f"{each.name}: {each.note or each.state}" for each in lacking),
+        install=tuple(each.install for each in lacking if each.install),
     )
 
 
-def _kubeconfig(found: Mapping[str, Finding]) -> KindReport:
-    return _needing(Kind.KUBECONFIG, found, ("python", "kubeconfig"))
+def _embedded(found: _Found) -> KindReport:
+    report = found.report(Kind.EMBEDDED, needs=("python", "architecture"))
+    missing = [name for name in (*map(str, Program), "lws-crds") if not found.good(name)]
+    if not report.works or not missing:
+        return report
+    lacks = f"not there yet: {', '.join(missing)}"
+    to_build = any(name == "lws-crds" or PINS[Program(name)].release is None for name in missing)
+    can_build = found.good("go") or importlib.util.find_spec("pip") is not None
+    readiness = Readiness.NO
+    if not found.good("cache"):
+        why, install = "the cache cannot be written to", found["cache"].install
+    elif to_build and not can_build:
+        why, install = "to build them there is neither Go nor pip", found["go"].install
+    else:
+        why = "the first run gets them, which needs their releases or Go modules"
+        readiness, install = Readiness.PREPARABLE, "make programs"
+    return KindReport(
+        kind=Kind.EMBEDDED,
+        readiness=readiness,
+        reasons=(f"{lacks}; {why}",),
+        install=(install,) if install else (),
+    )
 
 
-def _needing(kind: Kind, found: Mapping[str, Finding], names: Sequence[str]) -> KindReport:
-    reasons, install = _lacking(found, names)
-    readiness = Readiness.NO if reasons else Readiness.READY
-    return KindReport(kind=kind, readiness=readiness, reasons=reasons, install=install)
-
-
-def _there(found: Mapping[str, Finding], name: str) -> bool:
-    return name in found and found[name].state is State.OK
-
-
-def _lacking(
-    found: Mapping[str, Finding], names: Sequence[str], *, states: Set[State] = _UNUSABLE
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Why what is needed is not there, and what to do for it."""
-    reasons, install = [], []
-    for name in names:
-        finding = found.get(name, Finding(name=name, state=State.UNKNOWN, note="not looked for"))
-        if finding.state in states:
-            reasons.append(f"{name}: {finding.note or finding.state}")
-            install += [finding.install] if finding.install else []
-    return tuple(reasons), tuple(install)
+def _kind(found: _Found) -> KindReport:
+    report = found.report(Kind.KIND, needs=("python", "docker", "kind", "kubectl", "pytest-kind"))
+    if not report.works or found.good("node-image"):
+        return report
+    return _because(Kind.KIND, Readiness.PREPARABLE, [found["node-image"]])

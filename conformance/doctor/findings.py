@@ -13,8 +13,13 @@ class State(enum.StrEnum):
     WARNING = "warning"
     """There, or not needed at once; something about it should be known."""
     MISSING = "missing"
+    """Not there, or cannot be used."""
     UNKNOWN = "unknown"
     """The probe did not answer in time, or failed."""
+
+    def of(self, name: str, **more: str) -> Finding:
+        """A thing in this state."""
+        return Finding(name=name, state=self, **more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,21 +35,6 @@ class Finding:
     """What should be known about it, one sentence."""
     install: str = ""
     """What to do for it, if it is not there."""
-
-    @classmethod
-    def ok(cls, name: str, **more: str) -> Finding:
-        """It is there, and good."""
-        return cls(name=name, state=State.OK, **more)
-
-    @classmethod
-    def warning(cls, name: str, **more: str) -> Finding:
-        """See `State.WARNING`."""
-        return cls(name=name, state=State.WARNING, **more)
-
-    @classmethod
-    def missing(cls, name: str, **more: str) -> Finding:
-        """It is not there, or cannot be used."""
-        return cls(name=name, state=State.MISSING, **more)
 
 
 class Kind(enum.StrEnum):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import yaml
@@ -23,101 +24,81 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 _GIB = 1 << 30
 
 
-def hardware() -> list[Finding]:
+def hardware() -> Iterator[Finding]:
     """Whether the programs run here at all."""
     try:
-        found = f"{sys.platform} on {architecture()}"
+        yield State.OK.of("architecture", version=f"{sys.platform} on {architecture()}")
     except UsageError as error:
-        return [
-            Finding.missing(
-                "architecture",
-                version=f"{sys.platform} on {platform.machine()}",
-                note=str(error),
-                install="Linux on amd64 or arm64, or a Linux container",
-            )
-        ]
-    return [Finding.ok("architecture", version=found)]
+        yield State.MISSING.of(
+            "architecture",
+            version=f"{sys.platform} on {platform.machine()}",
+            note=str(error),
+            install="Linux on amd64 or arm64, or a Linux container",
+        )
 
 
-def resources(environ: Mapping[str, str] | None = None) -> list[Finding]:
+def resources() -> Iterator[Finding]:
     """Cores, memory that is free, and disk."""
-    environ = os.environ if environ is None else environ
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    cache = cache_root(environ)
+    if cores and cores >= 2:
+        yield State.OK.of("cores", version=str(cores))
+    else:
+        note = "cases run one after another then; give -n 2"
+        yield State.WARNING.of("cores", version=str(cores or "?"), note=note)
+    cache = cache_root(os.environ)
     there = next(place for place in (cache, *cache.parents) if place.is_dir())
-    return [
-        Finding.ok("cores", version=str(cores))
-        if cores and cores >= 2
-        else Finding.warning(
-            "cores",
-            version=str(cores or "?"),
-            note="cases run one after another then; give -n 2",
-        ),
-        _enough("memory", _free_memory(), MEMORY_GIB, "free"),
-        _enough("disk", shutil.disk_usage(there).free / _GIB, DISK_GIB, f"free in {there}"),
-        Finding.ok("cache", place=str(cache))
-        if os.access(there, os.W_OK)
-        else Finding.warning(
-            "cache",
-            place=str(cache),
-            note="it cannot be written to, so nothing can be prepared",
-            install="XDG_CACHE_HOME with a folder that can be written to",
-        ),
-    ]
+    yield _enough("memory", _free_memory(), MEMORY_GIB, "free")
+    yield _enough("disk", shutil.disk_usage(there).free / _GIB, DISK_GIB, f"free in {there}")
+    if os.access(there, os.W_OK):
+        yield State.OK.of("cache", place=str(cache))
+    else:
+        note = "it cannot be written to, so nothing can be prepared"
+        install = "XDG_CACHE_HOME with a folder that can be written to"
+        yield State.WARNING.of("cache", place=str(cache), note=note, install=install)
 
 
 def _enough(name: str, found: float | None, wanted: float, what: str) -> Finding:
     if found is None:
-        return Finding(name=name, state=State.UNKNOWN, note="the system does not say")
+        return State.UNKNOWN.of(name, note="the system does not say")
     version = f"{found:.1f} GiB"
     if found >= wanted:
-        return Finding.ok(name, version=version, place=what)
+        return State.OK.of(name, version=version, place=what)
     note = f"a run wants about {wanted:g} GiB"
-    return Finding.warning(name, version=version, place=what, note=note)
+    return State.WARNING.of(name, version=version, place=what, note=note)
 
 
 def _free_memory() -> float | None:
     """GiB that programs can get, within the limit of a container. None if nobody says."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return None
-    free = next(
-        (int(line.split()[1]) / (1 << 20) for line in lines if "MemAvailable" in line), None
-    )
-    limits = (
-        Path("/sys/fs/cgroup/memory.max"),
-        Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-    )
-    for path in limits:
-        try:
-            limit = int(path.read_text(encoding="ascii")) / _GIB
-        except (OSError, ValueError):
-            continue
-        free = limit if free is None else min(free, limit)
-    return free
+    found = []
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable"):
+                found.append(int(line.split()[1]) / (1 << 20))
+    for limit in ("memory.max", "memory/memory.limit_in_bytes"):
+        with contextlib.suppress(OSError, ValueError):  # ValueError: "max"
+            found.append(int(Path("/sys/fs/cgroup", limit).read_text(encoding="ascii")) / _GIB)
+    return min(found, default=None)
 
 
-def private_files() -> list[Finding]:
+def private_files() -> Iterator[Finding]:
     """A mount namespace of one process' own: for operators with files at fixed paths."""
     # Here, and not above: it needs packages that may be missing, which is then a finding.
     from conformance.cluster.processes import isolation
 
     why = isolation.refusal()
     if why is None:
-        return [Finding.ok("mount-namespaces")]
-    install = "root or CAP_SYS_ADMIN, only for operators that need files at fixed paths"
-    return [Finding.warning("mount-namespaces", note=f"refused: {why}", install=install)]
+        yield State.OK.of("mount-namespaces")
+    else:
+        install = "root or CAP_SYS_ADMIN, only for operators that need files at fixed paths"
+        yield State.WARNING.of("mount-namespaces", note=f"refused: {why}", install=install)
 
 
-def kubeconfig(environ: Mapping[str, str] | None = None) -> list[Finding]:
+def kubeconfig(environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
     """The contexts that a run could name. No cluster is asked."""
-    environ = os.environ if environ is None else environ
     named = environ.get("KUBECONFIG") or os.path.expanduser("~/.kube/config")
     contexts: list[str] = []
     broken = ""
-    paths = [Path(part) for part in named.split(os.pathsep) if part]
-    for path in paths:
+    for path in (Path(part) for part in named.split(os.pathsep) if part):
         if not path.is_file():
             continue
         try:
@@ -127,10 +108,11 @@ def kubeconfig(environ: Mapping[str, str] | None = None) -> list[Finding]:
             broken = f"{path} is no kubeconfig: {' '.join(str(error).split())[:120]}"
     if contexts:
         shown = ", ".join(contexts[:5]) + (", …" if len(contexts) > 5 else "")
-        return [Finding.ok("kubeconfig", place=named, version=shown, note=broken)]
-    if SERVICE_ACCOUNT.is_file():
+        yield State.OK.of("kubeconfig", place=named, version=shown, note=broken)
+    elif SERVICE_ACCOUNT.is_file():
         note = "this is a pod: ci/kubernetes/kubeconfig.sh makes a kubeconfig of its ServiceAccount"
-        return [Finding.warning("kubeconfig", note=note)]
-    note = broken or "no context in it"
-    install = "a kubeconfig with a context of your cluster (KUBECONFIG)"
-    return [Finding.missing("kubeconfig", place=named, note=note, install=install)]
+        yield State.WARNING.of("kubeconfig", note=note)
+    else:
+        note = broken or "no context in it"
+        install = "a kubeconfig with a context of your cluster (KUBECONFIG)"
+        yield State.MISSING.of("kubeconfig", place=named, note=note, install=install)

@@ -7,7 +7,8 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from conformance.doctor.findings import Finding, State
@@ -18,12 +19,12 @@ SECONDS = 5.0
 # A command ends before the probe around it does, so that none is left running.
 COMMAND_SECONDS = 4.0
 
-Probe = Callable[[], Sequence[Finding]]
+Probe = Callable[[], Iterable[Finding]]
 
 
 def run_all(probes: Mapping[str, Probe], *, seconds: float = SECONDS) -> list[Finding]:
     """What all probes found, in their order; they run at the same time."""
-    answers: dict[str, Sequence[Finding]] = {}
+    answers: dict[str, list[Finding]] = {}
     before = _children()
 
     def ask(name: str, probe: Probe) -> None:
@@ -31,33 +32,28 @@ def run_all(probes: Mapping[str, Probe], *, seconds: float = SECONDS) -> list[Fi
             answers[name] = list(probe())
         except Exception as error:
             reason = " ".join(str(error).split()) or type(error).__name__
-            answers[name] = [Finding(name=name, state=State.UNKNOWN, note=f"not told: {reason}")]
+            answers[name] = [State.UNKNOWN.of(name, note=f"not told: {reason}")]
 
     # Daemons: a probe that never ends does not keep the program from ending.
-    threads = {
-        name: threading.Thread(target=ask, args=(name, probe), name=f"probe-{name}", daemon=True)
-        for name, probe in probes.items()
-    }
-    for thread in threads.values():
+    threads = [
+        threading.Thread(target=ask, args=probe, name=f"probe-{probe[0]}", daemon=True)
+        for probe in probes.items()
+    ]
+    for thread in threads:
         thread.start()
-    late = threading.Event()
-    timer = threading.Timer(seconds, late.set)
-    timer.daemon = True
-    timer.start()
-    for thread in threads.values():
-        while thread.is_alive() and not late.is_set():
-            thread.join(0.05)
-    timer.cancel()
-    if late.is_set():
+    end = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0.0, end - time.monotonic()))
+    silent = {
+        name: [State.UNKNOWN.of(name, note=f"no answer within {seconds:g} s")] for name in probes
+    }
+    found = silent | answers
+    if any(thread.is_alive() for thread in threads):
         # What a probe started and still waits for would outlive us.
         for pid in _children() - before:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-    silent = {
-        name: [Finding(name=name, state=State.UNKNOWN, note=f"no answer within {seconds:g} s")]
-        for name in probes
-    }
-    return [finding for name in probes for finding in answers.get(name, silent[name])]
+    return [finding for name in probes for finding in found[name]]
 
 
 def _children() -> set[int]:
@@ -70,7 +66,8 @@ def _children() -> set[int]:
 
 
 def said(*command: str) -> tuple[bool, str]:
-    """Whether a command succeeded, and the first line that it said. It is killed when time is up."""
+    """Whether a command succeeded, and the first line that it said; of one that failed, the last line
+    of its errors. It is killed when time is up."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, errors="replace", check=False,
@@ -80,9 +77,7 @@ def said(*command: str) -> tuple[bool, str]:
         return False, f"no answer within {COMMAND_SECONDS:g} s"
     except OSError as error:
         return False, error.strerror or str(error)
-    lines = [*done.stdout.splitlines(), *done.stderr.splitlines()]
-    first = next((line.strip() for line in lines if line.strip()), "")
     if done.returncode == 0:
-        return True, first
-    said_why = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    return False, said_why[-1] if said_why else f"it ended with code {done.returncode}"
+        return True, f"{done.stdout}\n{done.stderr}".strip().partition("\n")[0].strip()
+    last = done.stderr.strip().rpartition("\n")[2].strip()
+    return False, last or f"it ended with code {done.returncode}"

@@ -6,63 +6,62 @@ import importlib.metadata
 import platform
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
 
 from conformance import __version__
-from conformance.doctor.findings import Finding
+from conformance.doctor.findings import Finding, State
 
 OLDEST = (3, 11)
 LOCK = "requirements.lock"
 _INSTALL_LOCK = f"pip install --require-hashes -r {LOCK}, or simply make"
+_ROOT = Path(__file__).resolve().parents[2]
 _MOST = 4
 
 
-def python() -> list[Finding]:
+def python() -> Iterator[Finding]:
     """The interpreter and the suite itself."""
-    enough = sys.version_info[:2] >= OLDEST
-    wanted = ".".join(str(part) for part in OLDEST)
-    version, place = platform.python_version(), sys.executable
-    suite = Finding.ok("suite", version=__version__, place=str(Path(__file__).resolve().parents[1]))
-    if enough:
-        return [Finding.ok("python", version=version, place=place), suite]
-    install = f"Python {wanted} or newer"
-    return [Finding.missing("python", version=version, place=place, install=install), suite]
+    old = sys.version_info[:2] < OLDEST
+    yield (State.MISSING if old else State.OK).of(
+        "python",
+        version=platform.python_version(),
+        place=sys.executable,
+        install=f"Python {OLDEST[0]}.{OLDEST[1]} or newer" if old else "",
+    )
+    yield State.OK.of("suite", version=__version__, place=str(_ROOT / "conformance"))
 
 
-def lock(folder: Path | None = None) -> list[Finding]:
+def lock(folder: Path = _ROOT) -> Iterator[Finding]:
     """Whether the installed packages are those of the lock, which stands in a checkout alone.
-    `folder` is where it lies, by default beside the package."""
-    path = (folder or Path(__file__).resolve().parents[2]) / LOCK
+    `folder` is where it lies."""
+    path = folder / LOCK
     if not path.is_file():
         note = "installed as a package: its dependencies are ranges, and there is no lock beside it"
-        return [Finding.ok("lock", note=note)]
-    other, absent, count = [], [], 0
-    for wanted in _locked(path.read_text(encoding="utf-8")):
-        count += 1
-        version = next(iter(wanted.specifier)).version
-        try:
-            found = importlib.metadata.version(wanted.name)
-        except importlib.metadata.PackageNotFoundError:
-            absent.append(wanted.name)
-            continue
-        if found != version:
-            other.append(f"{wanted.name} {found} instead of {version}")
+        yield State.OK.of("lock", note=note)
+        return
+    pinned = _locked(path.read_text(encoding="utf-8"))
+    wanted = {each.name: next(iter(each.specifier)).version for each in pinned}
+    found = {name: _version(name) for name in wanted}
+    absent = [name for name, version in found.items() if not version]
+    other = [
+        f"{name} {version} instead of {wanted[name]}"
+        for name, version in found.items()
+        if version and version != wanted[name]
+    ]
     notes = [
-        f"{len(found)} {what}: {_some(found)}"
-        for what, found in (("differ", other), ("are not installed", absent))
-        if found
+        f"{len(names)} {what}: {_some(names)}"
+        for what, names in (("differ", other), ("are not installed", absent))
+        if names
     ]
-    version = f"{count} packages"
-    if not notes:
-        return [Finding.ok("lock", version=version, place=str(path))]
-    note = "; ".join(notes)
-    return [
-        Finding.warning("lock", version=version, place=str(path), note=note, install=_INSTALL_LOCK)
-    ]
+    yield (State.WARNING if notes else State.OK).of(
+        "lock",
+        version=f"{len(wanted)} packages",
+        place=str(path),
+        note="; ".join(notes),
+        install=_INSTALL_LOCK if notes else "",
+    )
 
 
 def _locked(text: str) -> Iterator[Requirement]:
@@ -76,26 +75,31 @@ def _locked(text: str) -> Iterator[Requirement]:
             yield wanted
 
 
-def _some(names: list[str]) -> str:
+def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
     return ", ".join(names[:_MOST]) + more
 
 
-def pytest_kind() -> list[Finding]:
+def pytest_kind() -> Iterator[Finding]:
     """The extra for clusters of kind `kind`: the maintained distribution, and not both of them."""
-    installed = {
-        canonicalize_name(distribution.metadata["Name"] or "")
-        for distribution in importlib.metadata.distributions()
-    }
+    maintained, old = _version("pytest-kind-ng"), _version("pytest-kind")
     install = "pip install 'dgd-conformance[kind]'"
-    if {"pytest-kind", "pytest-kind-ng"} <= installed:
+    if maintained and old:
         note = "pytest-kind and pytest-kind-ng are both installed, and pytest cannot load both"
         install = "pip uninstall pytest-kind pytest-kind-ng, then " + install
-        return [Finding.missing("pytest-kind", note=note, install=install)]
-    if "pytest-kind-ng" in installed:
-        version = importlib.metadata.version("pytest-kind-ng")
-        return [Finding.ok("pytest-kind", version=version, place="pytest-kind-ng")]
-    if "pytest-kind" in installed:
+        yield State.MISSING.of("pytest-kind", note=note, install=install)
+    elif maintained:
+        yield State.OK.of("pytest-kind", version=maintained, place="pytest-kind-ng")
+    elif old:
         note = "pytest-kind is no longer maintained; pytest-kind-ng took its place"
-        return [Finding.warning("pytest-kind", note=note, install=install)]
-    return [Finding.missing("pytest-kind", install=install)]
+        yield State.WARNING.of("pytest-kind", note=note, install=install)
+    else:
+        yield State.MISSING.of("pytest-kind", install=install)
+
+
+def _version(name: str) -> str:
+    """Of an installed distribution; empty if there is none."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""

@@ -43,29 +43,29 @@ def render(diagnosis: Diagnosis, *, width: int = 100, color: bool = False) -> st
     return "\n".join(line.rstrip() for line in capture.get().strip("\n").splitlines())
 
 
-def _findings(diagnosis: Diagnosis) -> Table:
+def _table(*names: str, unbroken: int) -> Table:
+    """Its first columns are `unbroken`."""
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for name in ("", "what", "version", "where, and what to know"):
-        table.add_column(name, overflow="fold", no_wrap=name in ("", "what"))
+    for number, name in enumerate(names):
+        table.add_column(name, overflow="fold", no_wrap=number < unbroken)
+    return table
+
+
+def _findings(diagnosis: Diagnosis) -> Table:
+    table = _table("", "what", "version", "where, and what to know", unbroken=2)
     told: set[str] = set()
     for finding in diagnosis.findings:
         parts = [part for part in (finding.place, finding.note) if part]
         if finding.install and finding.state is not State.OK and finding.install not in told:
             told.add(finding.install)
             parts.append(f"→ {finding.install}")
-        table.add_row(
-            Text(finding.state, style=_STYLES[finding.state]),
-            finding.name,
-            Text(finding.version),
-            Text("\n".join(parts)),
-        )
+        state = Text(finding.state, style=_STYLES[finding.state])
+        table.add_row(state, finding.name, Text(finding.version), Text("\n".join(parts)))
     return table
 
 
 def _kinds(diagnosis: Diagnosis) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for name in ("--cluster", "would it work", "why, and what to do"):
-        table.add_column(name, overflow="fold", no_wrap=name == "--cluster")
+    table = _table("--cluster", "would it work", "why, and what to do", unbroken=1)
     for kind in diagnosis.kinds:
         word, style = _WORDS[kind.readiness]
         told = [*kind.reasons, *(f"→ {what}" for what in kind.install)]

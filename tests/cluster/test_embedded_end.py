@@ -69,7 +69,7 @@ def test_a_part_that_does_not_start_is_an_error_that_leaves_nothing(
 ) -> None:
     broken = program_at(tmp_path / "kwok", "no stages found")
     with_broken = Programs(
-        found={**programs.found, Program.KWOK: Found(broken, Source.GIVEN)}, crds=programs.crds
+        found={**programs.found, Program.KWOK: Found(broken, Source.PATH)}, crds=programs.crds
     )
     monkeypatch.setattr(directory, "MEMORY", tmp_path)
     monkeypatch.setattr(directory, "MEMORY_NEEDED", 0)

@@ -16,25 +16,12 @@ from tests.cluster.conftest import Machine
 from tests.cluster.fakes import says
 
 
-def run(machine: Machine, **given: Path) -> Programs:
-    named = {Program(name.replace("_", "-")): path for name, path in given.items()}
-    return ensure(given=named, environ=machine.environ, progress=machine.progress)
+def run(machine: Machine) -> Programs:
+    return ensure(environ=machine.environ, progress=machine.progress)
 
 
 def sources(programs: Programs) -> dict[Program, Source]:
     return {program: found.source for program, found in programs.found.items()}
-
-
-def test_a_given_path_comes_before_everything(machine: Machine) -> None:
-    machine.install_go()
-    machine.put_all_but()
-    machine.put_all_but(where="assets")
-    machine.variables["KUBEBUILDER_ASSETS"] = str(machine.root / "assets")
-    mine = machine.put(Program.ETCD, "mine", version="9.9.9")
-    programs = run(machine, etcd=mine)
-    assert programs.found[Program.ETCD].source is Source.GIVEN
-    assert programs.path(Program.ETCD) == mine
-    assert sources(programs)[Program.KWOK] is Source.ASSETS
 
 
 def test_assets_come_before_path(machine: Machine) -> None:
@@ -91,13 +78,6 @@ def test_builds_run_in_our_modules_with_fixed_flags(machine: Machine) -> None:
     assert package == "sigs.k8s.io/kwok/cmd/kwok"
     assert directory.endswith("conformance/cluster/programs/gomodules/kwok")
     assert flags == ["-mod=readonly", "-buildvcs=false", "0"]
-
-
-def test_a_given_path_that_is_no_program_is_a_usage_error(machine: Machine, tmp_path: Path) -> None:
-    plain = tmp_path / "plain"
-    plain.write_text("no program", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"path given for etcd .* expected an executable file"):
-        run(machine, etcd=plain)
 
 
 def test_a_build_says_that_it_compiles_once_go_is_silent(tmp_path: Path) -> None:

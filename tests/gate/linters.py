@@ -43,7 +43,7 @@ def actionlint() -> Path:
     target = folder / f"actionlint-{match[1]}"
     with filelock.FileLock(folder / ".lock"):
         if not target.exists():
-            go = Toolchain(environ=os.environ, cache=cache_root(os.environ), progress=Progress())
+            go = Toolchain(environ=os.environ, progress=Progress())
             part = target.with_suffix(".part")
             command = [str(go.executable), "build", "-o", str(part)]
             done = subprocess.run(

@@ -245,7 +245,7 @@ def test_a_docker_without_its_daemon_says_why(
         tmp_path / "docker", "#!/bin/sh\necho 'Cannot connect to the Docker daemon' >&2\nexit 1\n"
     )
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    (found,) = programs.docker()
+    (found,) = programs.tool("docker")
     assert found.state is State.MISSING
     assert found.note == "its daemon cannot be used: Cannot connect to the Docker daemon"
 

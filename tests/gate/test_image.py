@@ -123,9 +123,8 @@ def test_programs_are_laid_out_as_the_suites_cache_has_them(tmp_path: Path) -> N
     done = build(tmp_path, "--with-programs", "mine:2")
     assert done.returncode == 0, done.stderr
     cache = tmp_path / "context" / "cache" / "dgd-conformance" / "programs"
-    found = sources.look_around(
-        given={}, environ={"PATH": ""}, cache=cache, note=lambda text: pytest.fail(text)
-    )
+    environ = {"PATH": "", "XDG_CACHE_HOME": str(tmp_path / "context" / "cache")}
+    found = sources.look_around(environ, note=lambda text: pytest.fail(text))
     assert set(found) == set(Program)
     assert len(list(cache.glob("lws-*/crds.json"))) == 1
     shutil.rmtree(tmp_path / "context")

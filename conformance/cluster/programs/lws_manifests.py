@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import yaml
 from conformance.cluster.programs.go import Toolchain, module_cache
 from conformance.cluster.programs.pins import LWS_CRDS, LWS_MODULE, PINS, Program
 from conformance.cluster.programs.progress import Progress
-from conformance.cluster.programs.sources import cache_root
+from conformance.cluster.programs.sources import whole_file
 from conformance.model.errors import InfraError
 
 Objects = list[dict[str, Any]]
@@ -27,20 +26,18 @@ def module_directory(environ: Mapping[str, str], progress: Progress) -> Path:
     module = module_cache(environ) / LWS_MODULE
     if module.is_dir():
         return module
-    toolchain = Toolchain(environ=environ, cache=cache_root(environ), progress=progress)
+    toolchain = Toolchain(environ=environ, progress=progress)
     with progress.step(f"downloading the Go module {LWS_MODULE}"):
         return toolchain.module_directory(LWS_MODULE, required_by=PINS[Program.LWS].module)
 
 
 def crds_of(module: Path) -> Objects:
     """The CRDs of a module directory. Raises InfraError if a file is missing."""
-    crds = []
-    for name in LWS_CRDS:
-        try:
-            crds += parse((module / name).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InfraError(f"the Go module of LeaderWorkerSet lacks {name}: {error}") from error
-    return crds
+    try:
+        texts = [(module / name).read_text(encoding="utf-8") for name in LWS_CRDS]
+    except OSError as error:
+        raise InfraError(f"the Go module of LeaderWorkerSet lacks a file: {error}") from error
+    return [crd for text in texts for crd in parse(text)]
 
 
 def parse(text: str) -> Objects:
@@ -60,10 +57,8 @@ def parse(text: str) -> Objects:
 
 def store(objects: Objects, target: Path) -> None:
     """Write a JSON list, whole or not at all."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    part.write_text(json.dumps(objects, separators=(",", ":")), encoding="utf-8")
-    part.replace(target)
+    with whole_file(target) as part:
+        part.write_text(json.dumps(objects, separators=(",", ":")), encoding="utf-8")
 
 
 def load(path: Path) -> Objects:
@@ -77,8 +72,7 @@ def _strip_descriptions(schema: Any) -> None:
     if isinstance(schema, dict):
         if isinstance(schema.get("description"), str):
             del schema["description"]
-        for value in schema.values():
-            _strip_descriptions(value)
-    elif isinstance(schema, list):
+        schema = list(schema.values())
+    if isinstance(schema, list):
         for value in schema:
             _strip_descriptions(value)

@@ -1,6 +1,6 @@
 """The programs of the embedded control plane: found, downloaded or built, in the versions of `pins`.
 
-Searched in this order: paths given, KUBEBUILDER_ASSETS, PATH (only the pinned version), the cache
+Searched in this order: KUBEBUILDER_ASSETS, PATH (only the pinned version), the cache
 (${XDG_CACHE_HOME:-~/.cache}/dgd-conformance/programs), the official release with its checksum, a
 build from Go modules. A base URL in `pins` is overridden by its environment variable; empty
 switches it off."""
@@ -8,6 +8,7 @@ switches it off."""
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from conformance.cluster.programs.sources import (
     architecture,
     cache_directory,
     cache_root,
+    crds_file,
     look_around,
 )
 from conformance.model.errors import UsageError
@@ -55,32 +57,24 @@ class Programs:
         )
 
 
-def crds_file(environ: Mapping[str, str]) -> Path:
-    """Where the LeaderWorkerSet CRDs are kept."""
-    return cache_directory(cache_root(environ), PINS[Program.LWS]) / "crds.json"
-
-
 def ensure(
-    *,
-    given: Mapping[Program, Path] | None = None,
-    environ: Mapping[str, str] | None = None,
-    progress: Progress | None = None,
+    *, environ: Mapping[str, str] | None = None, progress: Progress | None = None
 ) -> Programs:
     """Find the programs, or make them: a cold build takes about 15 minutes on two cores, and one
     that was interrupted goes on where it stopped. One process at a time does so; others wait for
     it.
 
-    `environ` None: this process' environment. Raises UsageError on another platform, for a wrong
-    path, or where neither download nor build is possible; InfraError if a build fails."""
+    `environ` None: this process' environment. Raises UsageError on another platform, or where neither
+    download nor build is possible; InfraError if a build fails."""
     environ = os.environ if environ is None else environ
-    progress = Progress() if progress is None else progress
+    progress = progress or Progress()
     architecture()  # refuses another platform before anything is looked for
-    given, cache, crds = given or {}, cache_root(environ), crds_file(environ)
-    found = look_around(given=given, environ=environ, cache=cache, note=progress.say)
+    crds = crds_file(environ)
+    found = look_around(environ, note=progress.say)
     if len(found) < len(Program) or not crds.exists():
-        with _cache_lock(cache, progress):
+        with _cache_lock(cache_root(environ), progress):
             # Another run may have made them meanwhile.
-            found = look_around(given=given, environ=environ, cache=cache, note=lambda _: None)
+            found = look_around(environ, note=lambda _: None)
             maker = _Maker(environ, progress)
             for program in Program:
                 if program not in found:
@@ -93,12 +87,11 @@ def ensure(
 
 def ensure_one(program: Program, environ: Mapping[str, str], progress: Progress) -> Path:
     """The same for one program. Returns the executable."""
-    cache = cache_root(environ)
-    found = look_around(given={}, environ=environ, cache=cache, note=progress.say)
-    if program not in found:
-        with _cache_lock(cache, progress):
-            found[program] = _Maker(environ, progress).make(program)
-    return found[program].path
+    found = look_around(environ, note=progress.say).get(program)
+    if found is None:
+        with _cache_lock(cache_root(environ), progress):
+            found = _Maker(environ, progress).make(program)
+    return found.path
 
 
 class _Maker:
@@ -106,29 +99,27 @@ class _Maker:
 
     def __init__(self, environ: Mapping[str, str], progress: Progress) -> None:
         self._environ = environ
-        self._cache = cache_root(environ)
         self._progress = progress
         self._downloader = Downloader(environ=environ, architecture=architecture())
-        self._toolchain: Toolchain | None = None
+
+    @functools.cached_property
+    def _toolchain(self) -> Toolchain:
+        return Toolchain(environ=self._environ, progress=self._progress)
 
     def make(self, program: Program) -> Found:
         pin = PINS[program]
-        target = cache_directory(self._cache, pin) / program.value
+        what = f"{program.value} {pin.version}"
         number = f"{list(Program).index(program) + 1} of {len(Program)}"
+        target = cache_directory(cache_root(self._environ), pin) / program.value
         if pin.release is not None:
             try:
                 self._downloader.fetch(pin, target)
             except DownloadError as failure:
-                self._progress.say(f"{program.value} {pin.version} is not downloaded: {failure}")
+                self._progress.say(f"{what} is not downloaded: {failure}")
             else:
-                self._progress.say(f"downloaded {program.value} {pin.version} ({number})")
+                self._progress.say(f"downloaded {what} ({number})")
                 return Found(target, Source.DOWNLOAD)
-        if self._toolchain is None:
-            self._toolchain = Toolchain(
-                environ=self._environ, cache=self._cache, progress=self._progress
-            )
-        title = f"building {program.value} {pin.version} ({number})"
-        self._toolchain.build(program, pin, target, title=title)
+        self._toolchain.build(program, target, title=f"building {what} ({number})")
         return Found(target, Source.BUILD)
 
 

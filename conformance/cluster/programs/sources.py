@@ -1,7 +1,9 @@
-"""Programs that are already on the machine: given, KUBEBUILDER_ASSETS, PATH, the cache."""
+"""Programs that are already on the machine (KUBEBUILDER_ASSETS, PATH, the cache), and where the suite
+keeps its own."""
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import os
 import platform
@@ -9,7 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +28,6 @@ _ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm6
 class Source(enum.StrEnum):
     """Where a program came from; the order is the order of search."""
 
-    GIVEN = "given"
     ASSETS = "KUBEBUILDER_ASSETS"
     PATH = "PATH"
     CACHE = "cache"
@@ -78,17 +79,30 @@ def cache_directory(root: Path, pin: Pin) -> Path:
     return root / f"{pin.module}-{pin.version}-linux-{architecture()}"
 
 
-def said_version(path: Path) -> str:
-    """The first line of what it answers to `--version`; empty if it does not run."""
+def crds_file(environ: Mapping[str, str]) -> Path:
+    """Where the LeaderWorkerSet CRDs are kept."""
+    return cache_directory(cache_root(environ), PINS[Program.LWS]) / "crds.json"
+
+
+@contextlib.contextmanager
+def whole_file(target: Path) -> Iterator[Path]:
+    """A file to write, which becomes `target` when the block ends, and is removed if it raises."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        yield part
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def first_line(*command: str | Path, environ: Mapping[str, str] | None = None) -> str:
+    """What a program answers, one line of it; empty if it does not run."""
     try:
         result = subprocess.run(
-            [str(path), "--version"],
-            capture_output=True,
-            text=True,
-            timeout=VERSION_SECONDS,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
+            command, env=environ, capture_output=True, text=True, check=False,
+            timeout=VERSION_SECONDS, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
         return ""
     return (result.stdout.strip() or result.stderr.strip()).split("\n")[0]
@@ -103,70 +117,36 @@ def compare(said: str, pin: Pin) -> Match:
     return Match.NO
 
 
-def look_around(
-    *,
-    given: Mapping[Program, Path],
-    environ: Mapping[str, str],
-    cache: Path,
-    note: Callable[[str], None],
-) -> dict[Program, Found]:
+def look_around(environ: Mapping[str, str], *, note: Callable[[str], None]) -> dict[Program, Found]:
     """What is there, by the order of `Source`. `note` is told of each program that was passed over
-    because of its version. Raises UsageError if a given path is not an executable file."""
-    for program, path in given.items():
-        if not _executable(path):
-            raise UsageError(
-                f"the path given for {program} is {path}, expected an executable file: correct the "
-                "path, or leave it out to have the program found or built"
-            )
+    because of its version."""
     with ThreadPoolExecutor(max_workers=len(Program)) as pool:
-        jobs = {
-            program: pool.submit(
-                _find, program, given=given, environ=environ, cache=cache, note=note
-            )
-            for program in Program
+        places = pool.map(lambda program: _find(program, environ, note), Program)
+        return {
+            program: place
+            for program, place in zip(Program, places, strict=True)
+            if place is not None
         }
-        found = {program: job.result() for program, job in jobs.items()}
-    return {program: place for program, place in found.items() if place is not None}
 
 
 def _find(
-    program: Program,
-    *,
-    given: Mapping[Program, Path],
-    environ: Mapping[str, str],
-    cache: Path,
-    note: Callable[[str], None],
+    program: Program, environ: Mapping[str, str], note: Callable[[str], None]
 ) -> Found | None:
-    if program in given:
-        return Found(given[program].resolve(), Source.GIVEN)
     pin = PINS[program]
-    assets = environ.get("KUBEBUILDER_ASSETS")
-    if assets:
-        path = Path(assets) / program.value
+    for source, wanted in (
         # A directory that was named: an unstamped build in it is taken at its word.
-        if _executable(path) and _accepts(
-            path, pin, Source.ASSETS, {Match.YES, Match.UNSTAMPED}, note
-        ):
-            return Found(path.resolve(), Source.ASSETS)
-    on_path = shutil.which(program.value, path=environ.get("PATH", ""))
-    if on_path is not None and _accepts(Path(on_path), pin, Source.PATH, {Match.YES}, note):
-        return Found(Path(on_path).resolve(), Source.PATH)
-    cached = cache_directory(cache, pin) / program.value
-    return Found(cached, Source.CACHE) if _executable(cached) else None
-
-
-def _accepts(
-    path: Path, pin: Pin, source: Source, wanted: set[Match], note: Callable[[str], None]
-) -> bool:
-    said = said_version(path)
-    if compare(said, pin) in wanted:
-        return True
-    note(
-        f"passed over {path} ({source.value}): expected version {pin.version}, "
-        f"it says {said[:80]!r}"
-    )
-    return False
-
-
-def _executable(path: Path) -> bool:
-    return path.is_file() and os.access(path, os.X_OK)
+        (Source.ASSETS, {Match.YES, Match.UNSTAMPED}),
+        (Source.PATH, {Match.YES}),
+    ):
+        path = shutil.which(program.value, path=environ.get(source.value, ""))
+        if path is None:
+            continue
+        said = first_line(path, "--version")
+        if compare(said, pin) in wanted:
+            return Found(Path(path).resolve(), source)
+        note(
+            f"passed over {path} ({source.value}): expected version {pin.version}, "
+            f"it says {said[:80]!r}"
+        )
+    cached = shutil.which(program.value, path=str(cache_directory(cache_root(environ), pin)))
+    return None if cached is None else Found(Path(cached), Source.CACHE)
