@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.cluster.certificates import Authority, write_private
+from conformance.cluster.certificates import GROUP, Authority, write_private
 
 SUITE = "dgd-conformance"
 """The suite itself."""
@@ -23,33 +23,33 @@ LWS = "lws-controller-manager"
 KWOK = "kwok"
 """What stands in for the kubelets."""
 
+_MASTERS = "system:masters"
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A user and its groups, as a client certificate says them."""
+    """A user and its group, as a client certificate says them."""
 
     user: str
-    groups: tuple[str, ...] = ()
+    group: str = GROUP
 
 
 IDENTITIES: Mapping[str, Identity] = {
-    SUITE: Identity(SUITE, ("system:masters",)),
+    SUITE: Identity(SUITE, _MASTERS),
     OPERATOR: Identity(OPERATOR),
     "kube-controller-manager": Identity("system:kube-controller-manager"),
     "kube-scheduler": Identity("system:kube-scheduler"),
     # As privileged as an installation makes them, but at once: the API server is still making the
     # roles that a binding would need when these start, and each waits 1-10 s after a refusal.
-    LWS: Identity(LWS, ("system:masters",)),
-    KWOK: Identity(KWOK, ("system:masters",)),
+    LWS: Identity(LWS, _MASTERS),
+    KWOK: Identity(KWOK, _MASTERS),
 }
 """Name of the kubeconfig → identity."""
 
 
-def write_kubeconfig(
-    path: Path, *, server: str, authority: Authority, user: str, groups: Sequence[str]
-) -> Path:
+def write_kubeconfig(path: Path, *, server: str, authority: Authority, identity: Identity) -> Path:
     """Mint a client certificate and write a kubeconfig that holds everything inline."""
-    pair = authority.client(user, groups)
+    user, pair = identity.user, authority.client(identity.user, identity.group)
     credentials = {
         "client-certificate-data": base64.b64encode(pair.certificate).decode("ascii"),
         "client-key-data": base64.b64encode(pair.key).decode("ascii"),

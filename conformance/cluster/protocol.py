@@ -80,7 +80,7 @@ class Cluster(Protocol):
 
     def kinds_changed(self) -> None:
         """Call after new CRDs are established: kube-controller-manager's garbage collector looks for
-        new kinds only every 30 s."""
+        new kinds only every 30 s, and until then leaves the children of what is deleted."""
 
     def export_evidence(self, directory: Path) -> None:
         """Write what goes with the cluster and may explain a failure. Raises InfraError, OSError."""
@@ -115,7 +115,7 @@ class ProcessHost(Cluster, Protocol):
     def ca_bundle(self) -> str:
         """Base64 of the CA that signs `serving_certificate`, for `caBundle` of webhooks."""
 
-    def kubeconfig_for(self, identity: str, groups: Sequence[str] = ()) -> Path:
+    def kubeconfig_for(self, user: str) -> Path:
         """A kubeconfig whose writes carry this user name in the audit log. What it may do is up to
         RBAC. Raises UsageError for a name that is no file name, or the control plane's own."""
 

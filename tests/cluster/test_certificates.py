@@ -19,7 +19,7 @@ from conformance.cluster.certificates import (
     service_account_key,
     write_private,
 )
-from conformance.cluster.identities import write_kubeconfig
+from conformance.cluster.identities import Identity, write_kubeconfig
 from conformance.cluster.processes.ports import FIRST, LAST, free_ports, is_free
 from conformance.model.errors import InfraError
 
@@ -28,13 +28,13 @@ def subject(pair: KeyPair) -> x509.Name:
     return x509.load_pem_x509_certificate(pair.certificate).subject
 
 
-def test_a_client_certificate_names_user_and_groups() -> None:
-    name = subject(Authority().client("dgd-operator", ("a", "b")))
+def test_a_client_certificate_names_user_and_group() -> None:
+    name = subject(Authority().client("dgd-operator", "a"))
     assert [item.value for item in name.get_attributes_for_oid(NameOID.COMMON_NAME)] == [
         "dgd-operator"
     ]
     groups = name.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
-    assert [item.value for item in groups] == ["a", "b"]
+    assert [item.value for item in groups] == ["a"]
 
 
 def handshake(authority: Authority, pair: KeyPair, name: str, folder: Path) -> None:
@@ -96,13 +96,16 @@ def test_the_service_account_key_is_one_that_client_go_reads() -> None:
 
 def test_keys_and_kubeconfigs_are_private_files(tmp_path: Path) -> None:
     path = write_kubeconfig(
-        tmp_path / "x", server="https://127.0.0.1:1", authority=Authority(), user="u", groups=("g",)
+        tmp_path / "x",
+        server="https://127.0.0.1:1",
+        authority=Authority(),
+        identity=Identity("u", "g"),
     )
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     content = json.loads(path.read_text(encoding="utf-8"))
     encoded = content["users"][0]["user"]["client-certificate-data"]
     certificate = x509.load_pem_x509_certificate(base64.b64decode(encoded))
-    assert certificate.subject.rfc4514_string() == "CN=u,O=g"
+    assert certificate.subject.rfc4514_string() == "CN=u,OU=dgd-conformance,O=g"
 
 
 def test_ports_are_different_free_and_out_of_the_way() -> None:

@@ -27,7 +27,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 def admin(cluster: EmbeddedCluster) -> Iterator[Api]:
     """The cluster's owner; its writes carry another name than those of the suite under test."""
     cluster.bind_cluster_admin("owner")
-    with Api.from_kubeconfig(cluster.kubeconfig_for("owner", ["system:masters"])) as api:
+    with Api.from_kubeconfig(cluster.kubeconfig_for("owner", "system:masters")) as api:
         yield api
 
 

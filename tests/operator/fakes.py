@@ -180,8 +180,8 @@ class FakeCluster:
     def process_host(self) -> FakeCluster:
         return self
 
-    def kubeconfig_for(self, identity: str, groups: Sequence[str] = ()) -> Path:
-        return self.directory / f"{identity}.kubeconfig"
+    def kubeconfig_for(self, user: str) -> Path:
+        return self.directory / f"{user}.kubeconfig"
 
     def bind_cluster_admin(self, user: str) -> None:
         self.admins.append(user)

@@ -14,7 +14,7 @@ from conformance.cluster import manifests, readiness
 from conformance.cluster.certificates import Authority, service_account_key, write_private
 from conformance.cluster.embedded import configuration, flags
 from conformance.cluster.embedded.layout import Layout, Ports
-from conformance.cluster.identities import IDENTITIES, LWS, SUITE, write_kubeconfig
+from conformance.cluster.identities import IDENTITIES, LWS, SUITE, Identity, write_kubeconfig
 from conformance.cluster.processes.ports import LOOPBACK
 from conformance.cluster.processes.supervisor import Supervisor
 from conformance.cluster.programs.pins import PINS, Program
@@ -94,15 +94,10 @@ class Boot:
                 f"embedded control plane ({answer.code}): {answer.message}"
             )
 
-    def write_kubeconfig(self, name: str, *, user: str, groups: Sequence[str]) -> Path:
+    def write_kubeconfig(self, name: str, identity: Identity) -> Path:
         """A kubeconfig of that name in the cluster's directory."""
-        return write_kubeconfig(
-            self.layout.kubeconfig(name),
-            server=self.server,
-            authority=self.authority,
-            user=user,
-            groups=groups,
-        )
+        path, server = self.layout.kubeconfig(name), self.server
+        return write_kubeconfig(path, server=server, authority=self.authority, identity=identity)
 
     def _write_files(self) -> None:
         layout, authority = self.layout, self.authority
@@ -129,7 +124,7 @@ class Boot:
         for path, content in files.items():
             write_private(path, content)
         for name, identity in IDENTITIES.items():
-            self.write_kubeconfig(name, user=identity.user, groups=identity.groups)
+            self.write_kubeconfig(name, identity)
 
     def _install(self) -> None:
         """Kinds, webhooks and nodes, as soon as the API server answers: it is meanwhile setting up

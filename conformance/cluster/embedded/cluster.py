@@ -1,8 +1,5 @@
-"""A real Kubernetes control plane on loopback, without kubelets: `EmbeddedCluster`.
-
-etcd, kube-apiserver, kube-controller-manager, kube-scheduler and the LeaderWorkerSet controller are
-the real programs; KWOK stands in for the kubelets, so that pods become ready without images or
-GPUs."""
+"""A real Kubernetes control plane on loopback: `EmbeddedCluster`. KWOK stands in for the kubelets, so
+that pods become ready without images or GPUs; all other parts are the real programs."""
 
 from __future__ import annotations
 
@@ -13,10 +10,10 @@ from pathlib import Path
 from typing import Self
 
 from conformance.cluster import manifests
-from conformance.cluster.certificates import Authority, write_private
+from conformance.cluster.certificates import GROUP, Authority, write_private
 from conformance.cluster.embedded.boot import Boot
 from conformance.cluster.embedded.layout import Layout, Ports
-from conformance.cluster.identities import IDENTITIES, KWOK, LWS, SUITE
+from conformance.cluster.identities import IDENTITIES, KWOK, LWS, SUITE, Identity
 from conformance.cluster.processes import directory as directories
 from conformance.cluster.processes.isolation import with_private_files
 from conformance.cluster.processes.ports import LOOPBACK, free_ports
@@ -28,35 +25,21 @@ from conformance.model.errors import InfraError, UsageError
 from conformance.model.kinds import Actor
 
 START_TRIES = 3
-"""A port may be taken between its choice and the server's bind; with other ports it is tried
-again."""
+"""With other ports each: one may be taken between its choice and the server's bind."""
 
 OPERATOR_GRACE = 2.0
 """Seconds from SIGTERM to SIGKILL for what `spawn` started, when the cluster stops."""
 
 _SYSTEM = frozenset(program.value for program in Program)
 
-_STOP_ORDER = (
-    Program.LWS,
-    Program.KWOK,
-    Program.SCHEDULER,
-    Program.CONTROLLER_MANAGER,
-    Program.APISERVER,
-    Program.ETCD,
-)
-"""In which none complains."""
-
 
 class EmbeddedCluster(ProcessHost):
-    """One control plane. `with EmbeddedCluster(programs=...) as cluster:`, or `start()` and `stop()`.
-
-    However the owning process ends, a reaper ends all processes and removes the directory with the
-    keys."""
+    """One control plane. However the owning process ends, a reaper ends all processes and removes the
+    directory with the keys."""
 
     def __init__(self, *, programs: Programs, nodes: int = 4, logs: Path | None = None) -> None:
         """`nodes` simulated nodes with 128 GPUs each. `logs`: a directory that keeps each process'
-        log and the audit log; None puts them into the cluster's directory, which is removed at the
-        end."""
+        log and the audit log; None: they go with the cluster."""
         if nodes < 1:
             raise UsageError(f"an embedded control plane needs at least 1 node, found {nodes}")
         self._programs = programs
@@ -108,8 +91,7 @@ class EmbeddedCluster(ProcessHost):
         )
 
     def kinds_changed(self) -> None:
-        """Restart kube-controller-manager, which takes about a second: until its garbage collector
-        looks for new kinds, it would leave the children of a deleted object of a new kind."""
+        """Restart kube-controller-manager, which takes about a second."""
         self.processes[Program.CONTROLLER_MANAGER.value].restart()
 
     def export_evidence(self, directory: Path) -> None:
@@ -129,18 +111,14 @@ class EmbeddedCluster(ProcessHost):
     def ca_bundle(self) -> str:
         return self._authority.bundle
 
-    def kubeconfig_for(self, identity: str, groups: Sequence[str] = ()) -> Path:
-        """See `ProcessHost`."""
-        if not identity or "/" in identity:
-            raise UsageError(f"an identity needs a name without '/', found {identity!r}")
-        known = IDENTITIES.get(identity)
-        if known is not None and known.user != identity:
-            raise UsageError(
-                f"the identity {identity} is the control plane's own; choose another name"
-            )
-        return self._started.write_kubeconfig(
-            identity, user=identity, groups=groups or (known.groups if known else ())
-        )
+    def kubeconfig_for(self, user: str, group: str = GROUP) -> Path:
+        """See `ProcessHost`. `group`: of a user whom the suite does not know."""
+        if not user or "/" in user:
+            raise UsageError(f"an identity needs a name without '/', found {user!r}")
+        identity = IDENTITIES.get(user, Identity(user, group))
+        if identity.user != user:
+            raise UsageError(f"the identity {user} is the control plane's own; choose another name")
+        return self._started.write_kubeconfig(user, identity)
 
     def bind_cluster_admin(self, user: str) -> None:
         """See `ProcessHost`."""
@@ -217,10 +195,13 @@ class EmbeddedCluster(ProcessHost):
         supervisor, self._supervisor = self._supervisor, None
         if supervisor is None:
             return
-        spawned = [name for name in supervisor.processes if name not in _SYSTEM]
-        order = [StopStep(name, signal.SIGTERM, OPERATOR_GRACE) for name in spawned]
-        # No goodbye, since their state is worth nothing.
-        order += [StopStep(program.value, signal.SIGKILL, 1.0) for program in _STOP_ORDER]
+        # The last first, so that none complains. The state of the parts is worth no goodbye.
+        order = [
+            StopStep(name, signal.SIGKILL, 1.0)
+            if name in _SYSTEM
+            else StopStep(name, signal.SIGTERM, OPERATOR_GRACE)
+            for name in reversed(supervisor.processes)
+        ]
         supervisor.stop(order=order)
         if self._boot is not None:
             self._boot.api.close()

@@ -91,11 +91,7 @@ def controller_manager(layout: Layout) -> list[str]:
 
 def scheduler(layout: Layout) -> list[str]:
     """Two profiles, see manifests/scheduler.yaml."""
-    return [
-        f"--config={layout.scheduler_configuration}",
-        "--secure-port=0",
-        "--v=1",
-    ]
+    return [f"--config={layout.scheduler_configuration}", "--secure-port=0", "--v=1"]
 
 
 def lws(layout: Layout) -> list[str]:

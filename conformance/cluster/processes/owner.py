@@ -70,18 +70,18 @@ class Owner:
         except ProcessLookupError:
             self._gone = True
 
-    def watch(self, descriptor: int) -> None:
-        """Have `lines` wake up for this file descriptor, too."""
-        self._selector.register(descriptor, selectors.EVENT_READ, "watched")
-
-    def lines(self, woken: Callable[[], bool] = lambda: False) -> Iterator[bytes]:
+    def lines(
+        self, watched: int | None = None, woken: Callable[[], None] = lambda: None
+    ) -> Iterator[bytes]:
         """What the owner says, until it hangs up or is gone; what it said before still counts.
-        `woken` is called when a watched descriptor can be read, and returns True to end."""
+        `woken` is called when the file descriptor `watched` can be read."""
+        if watched is not None:
+            self._selector.register(watched, selectors.EVENT_READ, "watched")
         rest = b""
         while True:
             events = {key.data for key, _ in self._selector.select(0 if self._gone else None)}
-            if "watched" in events and woken():
-                return
+            if "watched" in events:
+                woken()
             if "channel" in events:
                 *lines, rest = (rest + (data := self._receive())).split(b"\n")
                 yield from lines

@@ -50,46 +50,33 @@ class Reaper:
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
         self._children: dict[str, subprocess.Popen[bytes]] = {}
-        self._terminated = False
 
     def run(self) -> None:
         """Serve until the owner says stop or is gone, then end all processes."""
-        order: list[tuple[str, int, float]] = []
-        try:
-            order = self._serve()
-        finally:
-            for name, number, grace in order:
-                self._end(name, number=number, grace=grace)
-            self._kill_all()
-
-    def _serve(self) -> list[tuple[str, int, float]]:
         wake_read, wake_write = os.pipe()
         for descriptor in (wake_read, wake_write):
             os.set_blocking(descriptor, False)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGTERM, self._terminate)
-        self._owner.watch(wake_read)
+        signal.signal(signal.SIGTERM, _terminate)
 
-        def woken() -> bool:
+        def woken() -> None:
             os.read(wake_read, 4096)
             self._report_exits()
-            return self._terminated
 
-        for line in self._owner.lines(woken):
-            request = json.loads(line)
-            if request["op"] == "stop":
-                return [(name, number, grace) for name, number, grace in request["order"]]
-            if request["op"] == "spawn":
-                self._spawn(request)
-            else:
-                child = self._children.get(request["name"])
-                if child is not None and child.returncode is None:
+        try:
+            for line in self._owner.lines(wake_read, woken):
+                request = json.loads(line)
+                if request["op"] == "stop":
+                    for name, number, grace in request["order"]:
+                        self._end(name, number=number, grace=grace)
+                    break
+                if request["op"] == "spawn":
+                    self._spawn(request)
+                elif (child := self._children.get(request["name"])) is not None:
                     _signal_group(child.pid, request["signal"])
-        return []
-
-    def _terminate(self, *_: object) -> None:
-        self._terminated = True
+        finally:
+            self._kill_all()
 
     def _spawn(self, request: dict[str, Any]) -> None:
         name = request["name"]
@@ -149,6 +136,11 @@ class Reaper:
                     os.kill(pid, signal.SIGKILL)
                 _collect(pid)
             time.sleep(0.005)
+
+
+def _terminate(*_: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit()  # by way of all `finally`
 
 
 def _signal_group(pid: int, number: int) -> None:

@@ -19,8 +19,8 @@ from conformance.cluster.processes import reaper
 from conformance.cluster.processes.reaper_process import REPLY_SECONDS, ReaperProcess
 from conformance.model.errors import InfraError
 
-STOP_SECONDS = 30.0
-"""For all processes to end."""
+_STOP_SECONDS = 30.0
+_KILL_SECONDS = 10.0
 
 
 class StopStep(NamedTuple):
@@ -92,12 +92,12 @@ class Process:
             raise InfraError(f"{self.name} was never started")
         return self.returncode
 
-    def restart(self, *, timeout: float = 10.0) -> None:
+    def restart(self) -> None:
         """End it at once if it runs, and start it again."""
         self.restarting = True
         try:
             self.kill()
-            self._ended.wait(timeout)
+            self._ended.wait(_KILL_SECONDS)
             self.start()
         finally:
             self.restarting = False
@@ -166,7 +166,7 @@ class Supervisor:
             # If the reaper was killed, its children died with it.
             with contextlib.suppress(OSError):
                 self.reaper.tell(json.dumps({"op": "stop", "order": order}))
-        self.reaper.close(STOP_SECONDS)
+        self.reaper.close(_STOP_SECONDS)
         self._reader.join(timeout=5)
         # The reaper has done so, unless it was killed.
         shutil.rmtree(self.directory, ignore_errors=True)
