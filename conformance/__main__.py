@@ -98,7 +98,7 @@ _COMMANDS = (
     ),
     _Command(
         name="doctor",
-        run="conformance.doctor:run",
+        run="conformance.doctor.command:run",
         help="say what this machine has, and which kinds of cluster work on it",
         example="doctor",
         options=(_JSON,),

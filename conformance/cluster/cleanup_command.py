@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 from pathlib import Path
 
 from conformance.cluster.kind import Docker, leftovers
 from conformance.cluster.kubeconfig import CONTEXT_OPTION, cleanup_command
-from conformance.model.errors import UsageError
-
-EXIT_LEFT = 1
+from conformance.model.errors import Exit, UsageError
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -25,16 +22,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _clean_kind(*, kept: bool, dry_run: bool) -> int:
-    program = shutil.which("docker", path=os.environ.get("PATH", ""))
+    program = shutil.which("docker")
     if program is None:
         print("no docker on PATH, so no kind cluster can have been left here")
         return 0
     docker = Docker(Path(program))
     docker.check()
-    found = leftovers.find(docker)
-    wanted = [row for row in found if kept or not row.kept]
-    for row in (row for row in found if row not in wanted):
-        print(f"left alone: {row}; --all takes it")
+    wanted = []
+    for row in leftovers.find(docker):
+        if kept or not row.kept:
+            wanted.append(row)
+        else:
+            print(f"left alone: {row}; --all takes it")
     if not wanted:
         print("nothing is left of killed runs")
         return 0
@@ -42,9 +41,9 @@ def _clean_kind(*, kept: bool, dry_run: bool) -> int:
         print(f"{'would remove' if dry_run else 'to remove'}: {row}")
     if dry_run:
         return 0
-    removed = leftovers.sweep(docker, kept=kept)
+    removed = {row.name for row in leftovers.sweep(docker, kept=kept)}
     print(f"removed {len(removed)} of {len(wanted)}")
-    left = [row for row in wanted if row.name not in {gone.name for gone in removed}]
+    left = [row for row in wanted if row.name not in removed]
     for row in left:
         print(f"still there: {row}")
-    return EXIT_LEFT if left else 0
+    return Exit.DIFFERS if left else Exit.OK

@@ -12,16 +12,10 @@ from pathlib import Path
 from conformance.cluster.certificates import GROUP, Authority, write_private
 
 SUITE = "dgd-conformance"
-"""The suite itself."""
-
 OPERATOR = "dgd-operator"
 """The operator under test, unless its profile names another user."""
-
 LWS = "lws-controller-manager"
-"""The LeaderWorkerSet controller."""
-
 KWOK = "kwok"
-"""What stands in for the kubelets."""
 
 _MASTERS = "system:masters"
 
@@ -51,8 +45,8 @@ def write_kubeconfig(path: Path, *, server: str, authority: Authority, identity:
     """Mint a client certificate and write a kubeconfig that holds everything inline."""
     user, pair = identity.user, authority.client(identity.user, identity.group)
     credentials = {
-        "client-certificate-data": base64.b64encode(pair.certificate).decode("ascii"),
-        "client-key-data": base64.b64encode(pair.key).decode("ascii"),
+        "client-certificate-data": base64.b64encode(pair.certificate).decode(),
+        "client-key-data": base64.b64encode(pair.key).decode(),
     }
     cluster = {"server": server, "certificate-authority-data": authority.bundle}
     content = {

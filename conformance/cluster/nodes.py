@@ -1,9 +1,6 @@
-"""Real and simulated nodes of one cluster, and how pods find the real ones.
-
-Pods of graphs name images that exist nowhere and ask for GPUs: they belong on the simulated nodes,
-which say that they are ready. The operator's pods have to run for real. So a real node carries a
-taint, and what must run there tolerates it *and* asks for that node: tolerating alone would let the
-scheduler choose a simulated one."""
+"""Real and simulated nodes of one cluster, and how pods find the real ones. Those of graphs name images
+that exist nowhere, so a real node carries a taint. What must run there tolerates it *and* asks for that
+node: tolerating alone would let the scheduler choose a simulated one."""
 
 from __future__ import annotations
 
@@ -36,8 +33,6 @@ class RealNodes:
 
 def on_real_node(pod_spec: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of a pod's spec that runs on the real node, and only there."""
-    tolerations = list(pod_spec.get("tolerations") or ())
-    if dict(TOLERATION) not in tolerations:
-        tolerations.append(dict(TOLERATION))
+    others = [each for each in pod_spec.get("tolerations") or () if each != TOLERATION]
     selector = {**(pod_spec.get("nodeSelector") or {}), **NODE_SELECTOR}
-    return {**pod_spec, "tolerations": tolerations, "nodeSelector": selector}
+    return {**pod_spec, "tolerations": [*others, dict(TOLERATION)], "nodeSelector": selector}

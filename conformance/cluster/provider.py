@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from conformance.cluster import ClusterKind
 from conformance.cluster.embedded import EmbeddedCluster
 from conformance.cluster.kind import KindCluster, KindOptions
 from conformance.cluster.kubeconfig import KubeconfigCluster, KubeconfigOptions
 from conformance.cluster.programs.pins import PINS
-from conformance.cluster.programs.prepare import Programs, ensure
+from conformance.cluster.programs.prepare import ensure
 from conformance.cluster.protocol import Cluster
 from conformance.model.installs import Placement
 from conformance.model.profile import Profile
-
-DEFAULT_NODES = 4
-"""Simulated nodes of the embedded control plane, with 128 GPUs each."""
-
-
-class ClusterKind(enum.StrEnum):
-    """The values of `--cluster`. What `auto` means depends on the profile."""
-
-    AUTO = "auto"
-    EMBEDDED = "embedded"
-    KIND = "kind"
-    KUBECONFIG = "kubeconfig"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,23 +55,16 @@ class ClusterRequest:
 def choose(
     request: ClusterRequest,
     *,
-    nodes: int = DEFAULT_NODES,
     logs: Path | None = None,
-    programs: Programs | None = None,
     profile: Profile | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Cluster:
-    """A cluster of that kind, not yet started. `logs`: a directory for its logs and audit log.
-    `programs` of an embedded one; None: prepared here, which on a fresh machine takes minutes.
-    `profile`: of the operator, for the rights that its cases need. `tell` hears what could not be
-    removed at the end."""
-    if request.kind_options is not None:
-        return KindCluster(
-            options=request.kind_options,
-            cluster_class=request.kind_cluster,
-            nodes=nodes,
-            logs=logs,
-        )
+    """A cluster of that kind, not yet started. The programs of an embedded one are prepared, which on a
+    fresh machine takes minutes. `logs`: a directory for its logs and audit log. `profile`: of the
+    operator, for the rights that its cases need. `tell` hears what could not be removed at the end."""
+    options, cluster_class = request.kind_options, request.kind_cluster
+    if options is not None:
+        return KindCluster(options=options, cluster_class=cluster_class, logs=logs)
     if request.kubeconfig_options is not None:
         return KubeconfigCluster(request.kubeconfig_options, profile=profile, tell=tell)
-    return EmbeddedCluster(programs=programs or ensure(), nodes=nodes, logs=logs)
+    return EmbeddedCluster(programs=ensure(), logs=logs)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
 import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.cluster import ClusterKind
 from conformance.cluster.programs.pins import PINS, Program
 from conformance.doctor import machine, programs, python
-from conformance.doctor.findings import Finding, Kind, KindReport, Readiness, State
-from conformance.doctor.probing import Probe, run_all
+from conformance.doctor.probing import Finding, Probe, State, run_all
 
 SCHEMA_VERSION = 1
 """Of the JSON. Names and meanings stay within a number; things may be added."""
@@ -30,6 +31,30 @@ PROBES: Mapping[str, Probe] = {
     "pytest-kind": python.pytest_kind,
     "kubeconfig": machine.kubeconfig,
 }
+
+
+class Readiness(enum.StrEnum):
+    """Whether a kind of cluster would work."""
+
+    READY = "ready"
+    PREPARABLE = "preparable"
+    """The suite gets or builds what is missing by itself, the first time."""
+    NO = "no"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindReport:
+    """One kind of cluster: whether it would work, why not, and what to do."""
+
+    kind: ClusterKind
+    readiness: Readiness
+    reasons: tuple[str, ...] = ()
+    install: tuple[str, ...] = ()
+
+    @property
+    def works(self) -> bool:
+        """True if it can be used, possibly after a preparation that the suite does itself."""
+        return self.readiness is not Readiness.NO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +83,7 @@ def examine(probes: Mapping[str, Probe] = PROBES) -> Diagnosis:
     """Run all probes, some 5 seconds at most, and say what follows. Raises nothing."""
     findings = tuple(run_all(probes))
     found = _Found({finding.name: finding for finding in findings})
-    kubeconfig = found.report(Kind.KUBECONFIG, needs=("python", "kubeconfig"))
+    kubeconfig = found.report(ClusterKind.KUBECONFIG, needs=("python", "kubeconfig"))
     return Diagnosis(findings=findings, kinds=(_embedded(found), _kind(found), kubeconfig))
 
 
@@ -71,13 +96,13 @@ class _Found(dict[str, Finding]):
     def good(self, name: str) -> bool:
         return self[name].state is State.OK
 
-    def report(self, kind: Kind, *, needs: Sequence[str]) -> KindReport:
+    def report(self, kind: ClusterKind, *, needs: Sequence[str]) -> KindReport:
         """It works if all that it needs is there."""
         lacking = [self[n] for n in needs if self[n].state in (State.MISSING, State.UNKNOWN)]
         return _because(kind, Readiness.NO if lacking else Readiness.READY, lacking)
 
 
-def _because(kind: Kind, readiness: Readiness, lacking: Sequence[Finding]) -> KindReport:
+def _because(kind: ClusterKind, readiness: Readiness, lacking: Sequence[Finding]) -> KindReport:
     return KindReport(
         kind=kind,
         readiness=readiness,
@@ -87,7 +112,7 @@ def _because(kind: Kind, readiness: Readiness, lacking: Sequence[Finding]) -> Ki
 
 
 def _embedded(found: _Found) -> KindReport:
-    report = found.report(Kind.EMBEDDED, needs=("python", "architecture"))
+    report = found.report(ClusterKind.EMBEDDED, needs=("python", "architecture"))
     missing = [name for name in (*map(str, Program), "lws-crds") if not found.good(name)]
     if not report.works or not missing:
         return report
@@ -103,7 +128,7 @@ def _embedded(found: _Found) -> KindReport:
         why = "the first run gets them, which needs their releases or Go modules"
         readiness, install = Readiness.PREPARABLE, "make programs"
     return KindReport(
-        kind=Kind.EMBEDDED,
+        kind=ClusterKind.EMBEDDED,
         readiness=readiness,
         reasons=(f"{lacks}; {why}",),
         install=(install,) if install else (),
@@ -111,7 +136,9 @@ def _embedded(found: _Found) -> KindReport:
 
 
 def _kind(found: _Found) -> KindReport:
-    report = found.report(Kind.KIND, needs=("python", "docker", "kind", "kubectl", "pytest-kind"))
+    report = found.report(
+        ClusterKind.KIND, needs=("python", "docker", "kind", "kubectl", "pytest-kind")
+    )
     if not report.works or found.good("node-image"):
         return report
-    return _because(Kind.KIND, Readiness.PREPARABLE, [found["node-image"]])
+    return _because(ClusterKind.KIND, Readiness.PREPARABLE, [found["node-image"]])

@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 from conformance.cluster.programs.sources import architecture, cache_root
-from conformance.doctor.findings import Finding, State
+from conformance.doctor.probing import Finding, State
 from conformance.model.errors import UsageError
 
 MEMORY_GIB = 3.0

@@ -1,23 +1,56 @@
-"""Probes that end: each has five seconds, and one that fails is a finding, not a traceback."""
+"""What probes find, and probes that end: each has five seconds, and one that fails is a finding, not a
+traceback."""
 
 from __future__ import annotations
 
 import contextlib
+import enum
 import os
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-
-from conformance.doctor.findings import Finding, State
 
 SECONDS = 5.0
 """For one probe. A Docker daemon that hangs, or a dead network disk, must not hold up the rest."""
 
 # A command ends before the probe around it does, so that none is left running.
 COMMAND_SECONDS = 4.0
+
+
+class State(enum.StrEnum):
+    """Whether a thing is there and can be used."""
+
+    OK = "ok"
+    WARNING = "warning"
+    """There, or not needed at once; something about it should be known."""
+    MISSING = "missing"
+    """Not there, or cannot be used."""
+    UNKNOWN = "unknown"
+    """The probe did not answer in time, or failed."""
+
+    def of(self, name: str, **more: str) -> Finding:
+        """A thing in this state."""
+        return Finding(name=name, state=self, **more)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was looked for. `name` is stable, for machines."""
+
+    name: str
+    state: State
+    version: str = ""
+    place: str = ""
+    """The path, or where it would come from."""
+    note: str = ""
+    """What should be known about it, one sentence."""
+    install: str = ""
+    """What to do for it, if it is not there."""
+
 
 Probe = Callable[[], Iterable[Finding]]
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from conformance.cluster.programs import sources
 from conformance.cluster.programs.go import dotted, go_version
 from conformance.cluster.programs.pins import GO_VERSION, GO_WHEEL, PINS, Program
-from conformance.doctor.findings import Finding, State
-from conformance.doctor.probing import said
+from conformance.doctor.probing import Finding, State, said
 
 _PREPARE = "python -m conformance.cluster.programs (about 10 minutes if they are built)"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 
 from conformance import __version__
-from conformance.doctor.findings import Finding, State
+from conformance.doctor.probing import Finding, State
 
 OLDEST = (3, 11)
 LOCK = "requirements.lock"

@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 import pytest
 from filelock import FileLock
 
+from conformance.cluster import ClusterKind
 from conformance.cluster.programs.prepare import ensure
-from conformance.cluster.provider import ClusterKind
 from conformance.model.errors import ConformanceError, UsageError
 from conformance.plugin import results, run_options, summary
 from conformance.plugin.collected import Collected

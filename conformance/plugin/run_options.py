@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from conformance.cluster import ClusterKind
 from conformance.cluster.kubeconfig import KubeconfigOptions
-from conformance.cluster.provider import ClusterKind, ClusterRequest
+from conformance.cluster.provider import ClusterRequest
 from conformance.model.bounds import Bounds
 from conformance.model.errors import UsageError
 from conformance.operator import profiles

@@ -287,8 +287,8 @@ def test_an_identity_is_not_the_control_planes_own(cluster: EmbeddedCluster, ide
         cluster.kubeconfig_for(identity)
 
 
-def test_a_request_without_options_is_for_the_embedded_cluster(programs: Programs) -> None:
-    assert isinstance(choose(ClusterRequest(), programs=programs), EmbeddedCluster)
+def test_a_request_without_options_is_for_the_embedded_cluster() -> None:
+    assert isinstance(choose(ClusterRequest()), EmbeddedCluster)
 
 
 def test_a_cluster_needs_a_node_and_a_start(programs: Programs) -> None:

@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance import doctor
 from conformance.__main__ import main
+from conformance.cluster import ClusterKind
 from conformance.cluster.programs.pins import PINS
-from conformance.cluster.provider import ClusterKind
-from conformance.doctor import diagnosis, machine, probing, programs, python
-from conformance.doctor.findings import Finding, Kind, Readiness, State
-from conformance.doctor.probing import Probe
+from conformance.doctor import command, diagnosis, machine, probing, programs, python
+from conformance.doctor.diagnosis import Diagnosis, Readiness, examine
+from conformance.doctor.probing import Finding, Probe, State
 from tests.gate.support import ROOT, environment, executable, run
 
 NEEDED = [
@@ -26,7 +25,7 @@ NEEDED = [
 ]  # fmt: skip
 
 
-def having(**states: State) -> doctor.Diagnosis:
+def having(**states: State) -> Diagnosis:
     """A machine that has everything but what is said."""
     named = {name.replace("_", "-"): state for name, state in states.items()}
 
@@ -35,10 +34,10 @@ def having(**states: State) -> doctor.Diagnosis:
         found = Finding(name=name, state=state, install=f"get {name}")
         return lambda: [found]
 
-    return doctor.examine({name: probe(name) for name in NEEDED})
+    return examine({name: probe(name) for name in NEEDED})
 
 
-def readiness(found: doctor.Diagnosis) -> dict[Kind, Readiness]:
+def readiness(found: Diagnosis) -> dict[ClusterKind, Readiness]:
     return {kind.kind: kind.readiness for kind in found.kinds}
 
 
@@ -51,14 +50,14 @@ def test_a_machine_with_everything_can_be_every_kind_of_cluster() -> None:
 @pytest.mark.parametrize(
     ("missing", "kind"),
     [
-        ("docker", Kind.KIND), ("kind", Kind.KIND), ("kubectl", Kind.KIND),
-        ("pytest_kind", Kind.KIND), ("kubeconfig", Kind.KUBECONFIG),
-        ("architecture", Kind.EMBEDDED),
+        ("docker", ClusterKind.KIND), ("kind", ClusterKind.KIND), ("kubectl", ClusterKind.KIND),
+        ("pytest_kind", ClusterKind.KIND), ("kubeconfig", ClusterKind.KUBECONFIG),
+        ("architecture", ClusterKind.EMBEDDED),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("state", [State.MISSING, State.UNKNOWN])
 def test_what_is_missing_says_which_kind_it_keeps_from_working_and_what_to_do(
-    missing: str, kind: Kind, state: State
+    missing: str, kind: ClusterKind, state: State
 ) -> None:
     found = having(**{missing: state})
     assert [k.kind for k in found.kinds if not k.works] == [kind]
@@ -71,7 +70,7 @@ def test_what_is_missing_says_which_kind_it_keeps_from_working_and_what_to_do(
 
 def test_programs_that_are_not_there_are_prepared_by_the_first_run() -> None:
     found = having(etcd=State.MISSING)
-    (embedded,) = (k for k in found.kinds if k.kind is Kind.EMBEDDED)
+    (embedded,) = (k for k in found.kinds if k.kind is ClusterKind.EMBEDDED)
     assert embedded.readiness is Readiness.PREPARABLE
     assert embedded.works
     assert "not there yet: etcd" in embedded.reasons[0]
@@ -79,11 +78,13 @@ def test_programs_that_are_not_there_are_prepared_by_the_first_run() -> None:
 
 @pytest.mark.parametrize("state", [State.WARNING, State.UNKNOWN])
 def test_a_node_image_that_docker_lacks_is_had_by_the_first_run(state: State) -> None:
-    (kind,) = (k for k in having(node_image=state).kinds if k.kind is Kind.KIND)
+    (kind,) = (k for k in having(node_image=state).kinds if k.kind is ClusterKind.KIND)
     assert kind.readiness is Readiness.PREPARABLE
     assert kind.reasons == (f"node-image: {state}",)
     assert kind.install == ("get node-image",)
-    (kind,) = (k for k in having(node_image=state, kind=State.MISSING).kinds if k.kind is Kind.KIND)
+    (kind,) = (
+        k for k in having(node_image=state, kind=State.MISSING).kinds if k.kind is ClusterKind.KIND
+    )
     assert kind.readiness is Readiness.NO
     assert kind.install == ("get kind",)
 
@@ -108,14 +109,14 @@ def test_the_node_image_looked_for_is_the_one_that_a_run_would_take(
 def test_programs_that_nobody_can_build_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diagnosis.importlib.util, "find_spec", lambda name: None)
     found = having(lws_manager=State.MISSING, go=State.WARNING)
-    (embedded,) = (k for k in found.kinds if k.kind is Kind.EMBEDDED)
+    (embedded,) = (k for k in found.kinds if k.kind is ClusterKind.EMBEDDED)
     assert embedded.readiness is Readiness.NO
     assert embedded.install == ("get go",)
 
 
 def test_programs_that_nobody_can_store_are_not_either() -> None:
     found = having(lws_crds=State.MISSING, cache=State.WARNING)
-    (embedded,) = (k for k in found.kinds if k.kind is Kind.EMBEDDED)
+    (embedded,) = (k for k in found.kinds if k.kind is ClusterKind.EMBEDDED)
     assert embedded.readiness is Readiness.NO
     assert embedded.reasons == ("not there yet: lws-crds; the cache cannot be written to",)
     assert having(cache=State.WARNING).works, "where all programs are there, nothing is stored"
@@ -126,7 +127,7 @@ def test_an_old_python_can_be_no_cluster_and_the_exit_code_is_1(
 ) -> None:
     found = having(python=State.MISSING)
     assert not found.works
-    monkeypatch.setattr(doctor, "examine", lambda: found)
+    monkeypatch.setattr(command, "examine", lambda: found)
     assert main(["doctor"]) == 1
     assert "get python" in capsys.readouterr().out
 

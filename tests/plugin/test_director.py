@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from conformance.cluster.provider import ClusterKind, ClusterRequest
+from conformance.cluster import ClusterKind
+from conformance.cluster.provider import ClusterRequest
 from conformance.driver.environment import CaseEnvironment
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError

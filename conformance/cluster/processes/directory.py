@@ -18,8 +18,7 @@ PREFIX = "dgd-conformance-cluster-"
 MEMORY = Path("/dev/shm")
 
 MEMORY_NEEDED = 2 << 30
-"""Free bytes of /dev/shm below which the ordinary temporary directory is taken. A run of an hour
-was seen to need a tenth of it."""
+"""Free bytes; a run of an hour was seen to need a tenth of them."""
 
 YOUNG_SECONDS = 60.0
 """A directory without a lock is one whose reaper is just starting, or crashed before."""
@@ -28,7 +27,10 @@ YOUNG_SECONDS = 60.0
 def prefix() -> Path:
     """With what a new cluster's path begins: in memory if there is room, since etcd and the audit log
     then cost no disk access."""
-    return _parent() / PREFIX
+    with contextlib.suppress(OSError):
+        if shutil.disk_usage(MEMORY).free >= MEMORY_NEEDED and os.access(MEMORY, os.W_OK):
+            return MEMORY / PREFIX
+    return Path(tempfile.gettempdir(), PREFIX)
 
 
 def sweep() -> list[Path]:
@@ -64,11 +66,3 @@ def unused(directory: Path) -> Iterator[bool]:
         yield True
     finally:
         os.close(descriptor)
-
-
-def _parent() -> Path:
-    with contextlib.suppress(OSError):
-        state = os.statvfs(MEMORY)
-        if state.f_bavail * state.f_frsize >= MEMORY_NEEDED and os.access(MEMORY, os.W_OK):
-            return MEMORY
-    return Path(tempfile.gettempdir())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import socket
-from collections.abc import Iterable
 
 from conformance.model.errors import InfraError
 
@@ -27,17 +26,15 @@ def is_free(port: int) -> bool:
     return True
 
 
-def free_ports(count: int, *, avoid: Iterable[int] = ()) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """`count` different ports, free just now and chosen at random, so that two control planes
     that start together seldom choose alike. A server may still find its port taken: start it again
-    with another."""
+    with another. Raises InfraError if there are too few."""
     chosen: list[int] = []
-    taken = set(avoid)
     for _ in range(1000):
         if len(chosen) == count:
             return chosen
         port = random.randint(FIRST, LAST)
-        if port not in taken and is_free(port):
-            taken.add(port)
+        if port not in chosen and is_free(port):
             chosen.append(port)
     raise InfraError(f"found only {len(chosen)} of {count} free ports between {FIRST} and {LAST}")

@@ -10,8 +10,8 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import shutil
 import sys
+from pathlib import Path
 
 CLONE_NEWNS = 0x00020000
 MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
@@ -19,24 +19,16 @@ MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+def _mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+    texts = [None if text is None else os.fsencode(text) for text in (source, target, kind, data)]
+    result = _libc.mount(*texts[:3], ctypes.c_ulong(flags), texts[3])
+    _check(result, f"mount on {target}")
+
+
 def _check(result: int, what: str) -> None:
     if result != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
-
-
-def _mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
-    encode = os.fsencode
-    _check(
-        _libc.mount(
-            encode(source),
-            encode(target),
-            None if kind is None else encode(kind),
-            ctypes.c_ulong(flags),
-            None if data is None else encode(data),
-        ),
-        f"mount on {target}",
-    )
 
 
 def enter_namespace() -> None:
@@ -81,22 +73,17 @@ def main(argv: list[str]) -> None:
         enter_namespace()
         _mount("tmpfs", "/tmp", "tmpfs", 0)
         return
-    with open(argv[1], encoding="utf-8") as handle:
-        files: dict[str, str] = json.load(handle)
-    contents = {}
-    for path, source in files.items():
-        with open(source, "rb") as content:
-            contents[path] = content.read()
+    files: dict[str, str] = json.loads(Path(argv[1]).read_bytes())
+    # Before anything is covered.
+    contents = {Path(path): Path(source).read_bytes() for path, source in files.items()}
     before = os.getcwd()
     enter_namespace()
     for folder in sorted({os.path.dirname(path) for path in files}):
         cover(folder)
-    for path, data in contents.items():
-        with open(path, "wb") as target:
-            target.write(data)
+    for path, content in contents.items():
+        path.write_bytes(content)
     os.chdir(before)
-    program = shutil.which(argv[2]) or argv[2]
-    os.execv(program, argv[2:])
+    os.execvp(argv[2], argv[2:])
 
 
 if __name__ == "__main__":

@@ -37,17 +37,13 @@ class ReaperProcess:
         """Start it with a socket, this process' id and `arguments`. Raises InfraError, which begins
         with `failure`, if it does not answer."""
         self.channel, theirs = socket.socketpair()
+        nothing = subprocess.DEVNULL
         with theirs:
             given = [str(theirs.fileno()), str(os.getpid()), *arguments]
             self.process = subprocess.Popen(
-                [*script_command(script), *given],
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                cwd="/",
-            )
+                [*script_command(script), *given], pass_fds=[theirs.fileno()], cwd="/",
+                start_new_session=True, stdin=nothing, stdout=nothing, stderr=nothing,
+            )  # fmt: skip
         try:
             self.channel.settimeout(REPLY_SECONDS)
             # One short line, sent at once: it does not come in pieces.

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from conformance.cluster.programs.prepare import ensure
-from conformance.model.errors import ConformanceError, UsageError
+from conformance.model.errors import ConformanceError, Exit, UsageError
 
 
 def main() -> int:
@@ -19,7 +19,7 @@ def main() -> int:
         programs = ensure()
     except ConformanceError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 4 if isinstance(error, UsageError) else 3
+        return Exit.USAGE if isinstance(error, UsageError) else Exit.UNKNOWN
     except KeyboardInterrupt:
         print("interrupted; the next run goes on from here", file=sys.stderr)
         return 130

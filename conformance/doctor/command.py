@@ -1,16 +1,21 @@
-"""The diagnosis for people."""
+"""`python -m conformance doctor`, and the diagnosis for people."""
 
 from __future__ import annotations
 
+import argparse
 import io
+import json
+import shutil
+import sys
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from conformance.doctor.diagnosis import Diagnosis
-from conformance.doctor.findings import Readiness, State
+from conformance.doctor.diagnosis import Diagnosis, Readiness, examine
+from conformance.doctor.probing import State
+from conformance.model.errors import Exit
 
 _STYLES = {
     State.OK: "green",
@@ -23,6 +28,17 @@ _WORDS = {
     Readiness.PREPARABLE: ("works after preparation", "yellow"),
     Readiness.NO: ("no", "red"),
 }
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """The command: 0 if some kind of cluster works here, else 1."""
+    found = examine()
+    if arguments.json:
+        print(json.dumps(found.to_json(), indent=2, ensure_ascii=False))
+    else:
+        width = shutil.get_terminal_size((100, 24)).columns
+        print(render(found, width=width, color=sys.stdout.isatty()))
+    return Exit.OK if found.works else Exit.DIFFERS
 
 
 def render(diagnosis: Diagnosis, *, width: int = 100, color: bool = False) -> str:
