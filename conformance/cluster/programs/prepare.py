@@ -8,7 +8,6 @@ switches it off."""
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -46,7 +45,7 @@ class Programs:
         return self.found[program].path
 
     def lws_crds(self) -> lws_manifests.Objects:
-        """The CustomResourceDefinitions that the LeaderWorkerSet controller needs."""
+        """Without them the LeaderWorkerSet controller ends."""
         return lws_manifests.load(self.crds)
 
     def table(self) -> str:
@@ -58,15 +57,12 @@ class Programs:
 
 
 def ensure(
-    *, environ: Mapping[str, str] | None = None, progress: Progress | None = None
+    *, environ: Mapping[str, str] = os.environ, progress: Progress | None = None
 ) -> Programs:
-    """Find the programs, or make them: a cold build takes about 15 minutes on two cores, and one
-    that was interrupted goes on where it stopped. One process at a time does so; others wait for
-    it.
-
-    `environ` None: this process' environment. Raises UsageError on another platform, or where neither
-    download nor build is possible; InfraError if a build fails."""
-    environ = os.environ if environ is None else environ
+    """Find the programs, or make them: a cold build takes about 15 minutes on two cores, and one that
+    was interrupted goes on where it stopped. One process at a time does so; others wait for it.
+    Raises UsageError on another platform, or where neither download nor build is possible; InfraError
+    if a build fails."""
     progress = progress or Progress()
     architecture()  # refuses another platform before anything is looked for
     crds = crds_file(environ)
@@ -95,30 +91,26 @@ def ensure_one(program: Program, environ: Mapping[str, str], progress: Progress)
 
 
 class _Maker:
-    """Downloads or builds what is missing; the toolchain is looked for only when it is needed."""
+    """Downloads or builds what is missing."""
 
     def __init__(self, environ: Mapping[str, str], progress: Progress) -> None:
-        self._environ = environ
-        self._progress = progress
+        self._cache = cache_root(environ)
+        self._say = progress.say
         self._downloader = Downloader(environ=environ, architecture=architecture())
-
-    @functools.cached_property
-    def _toolchain(self) -> Toolchain:
-        return Toolchain(environ=self._environ, progress=self._progress)
+        self._toolchain = Toolchain(environ=environ, progress=progress)
 
     def make(self, program: Program) -> Found:
         pin = PINS[program]
         what = f"{program.value} {pin.version}"
         number = f"{list(Program).index(program) + 1} of {len(Program)}"
-        target = cache_directory(cache_root(self._environ), pin) / program.value
+        target = cache_directory(self._cache, pin) / program.value
         if pin.release is not None:
             try:
                 self._downloader.fetch(pin, target)
-            except DownloadError as failure:
-                self._progress.say(f"{what} is not downloaded: {failure}")
-            else:
-                self._progress.say(f"downloaded {what} ({number})")
+                self._say(f"downloaded {what} ({number})")
                 return Found(target, Source.DOWNLOAD)
+            except DownloadError as failure:
+                self._say(f"{what} is not downloaded: {failure}")
         self._toolchain.build(program, target, title=f"building {what} ({number})")
         return Found(target, Source.BUILD)
 

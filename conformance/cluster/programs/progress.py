@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import TextIO
 
 TTY_SECONDS = 0.5
-"""How often the line changes on a terminal."""
-
+"""Between two changes of the line on a terminal."""
 LOG_SECONDS = 15.0
-"""How often a line is written elsewhere: CI systems end jobs that are silent for minutes."""
+"""Between two lines elsewhere: CI systems end jobs that are silent for minutes."""
 
 
 class Progress:
@@ -28,14 +27,12 @@ class Progress:
 
     def say(self, text: str) -> None:
         """A line that stays."""
-        self._clear()
-        self._stream.write(f"{text}\n")
-        self._stream.flush()
+        clear = "\r" + " " * self._width + "\r" if self._width else ""
+        self._write(f"{clear}{text}\n", width=0)
 
     @contextlib.contextmanager
     def step(self, what: str, *, detail: Callable[[], str] = str) -> Iterator[None]:
-        """Report `what` with its elapsed time until the block ends. `detail` gives what it is at
-        now."""
+        """Report `what` with its elapsed time until the block ends; `detail` gives what it is at now."""
         began = time.monotonic()
         ended = threading.Event()
 
@@ -66,11 +63,10 @@ class Progress:
 
     def _update(self, text: str) -> None:
         shown = text[:150]
-        self._stream.write("\r" + shown.ljust(self._width))
-        self._stream.flush()
-        self._width = len(shown)
+        self._write("\r" + shown.ljust(self._width), width=len(shown))
 
-    def _clear(self) -> None:
-        if self._width:
-            self._stream.write("\r" + " " * self._width + "\r")
-            self._width = 0
+    def _write(self, text: str, *, width: int) -> None:
+        """`width`: of the line that is on the terminal then, and may change."""
+        self._stream.write(text)
+        self._stream.flush()
+        self._width = width

@@ -43,14 +43,6 @@ class Found:
     source: Source
 
 
-class Match(enum.Enum):
-    """What a program says about its version."""
-
-    YES = enum.auto()
-    UNSTAMPED = enum.auto()
-    NO = enum.auto()
-
-
 def architecture(*, system: str = sys.platform, machine: str | None = None) -> str:
     """amd64 or arm64. Raises UsageError anywhere but on Linux on one of them."""
     machine = platform.machine() if machine is None else machine
@@ -108,13 +100,12 @@ def first_line(*command: str | Path, environ: Mapping[str, str] | None = None) -
     return (result.stdout.strip() or result.stderr.strip()).split("\n")[0]
 
 
-def compare(said: str, pin: Pin) -> Match:
-    """Whether the line names the pinned version, and not one that only begins like it."""
-    if re.search(rf"(?<![\d.])v?{re.escape(pin.version)}(?![\w.-])", said):
-        return Match.YES
-    if pin.unstamped is not None and pin.unstamped in said:
-        return Match.UNSTAMPED
-    return Match.NO
+def is_pinned(said: str, pin: Pin, *, or_unstamped: bool = False) -> bool:
+    """Whether the line names the pinned version, and not one that only begins like it. A build that
+    nobody stamped names none."""
+    unstamped = pin.unstamped is not None and pin.unstamped in said
+    named = re.search(rf"(?<![\d.])v?{re.escape(pin.version)}(?![\w.-])", said)
+    return named is not None or (or_unstamped and unstamped)
 
 
 def look_around(environ: Mapping[str, str], *, note: Callable[[str], None]) -> dict[Program, Found]:
@@ -122,27 +113,21 @@ def look_around(environ: Mapping[str, str], *, note: Callable[[str], None]) -> d
     because of its version."""
     with ThreadPoolExecutor(max_workers=len(Program)) as pool:
         places = pool.map(lambda program: _find(program, environ, note), Program)
-        return {
-            program: place
-            for program, place in zip(Program, places, strict=True)
-            if place is not None
-        }
+        found = zip(Program, places, strict=True)
+        return {program: place for program, place in found if place is not None}
 
 
 def _find(
     program: Program, environ: Mapping[str, str], note: Callable[[str], None]
 ) -> Found | None:
     pin = PINS[program]
-    for source, wanted in (
-        # A directory that was named: an unstamped build in it is taken at its word.
-        (Source.ASSETS, {Match.YES, Match.UNSTAMPED}),
-        (Source.PATH, {Match.YES}),
-    ):
+    for source in (Source.ASSETS, Source.PATH):
         path = shutil.which(program.value, path=environ.get(source.value, ""))
         if path is None:
             continue
         said = first_line(path, "--version")
-        if compare(said, pin) in wanted:
+        # In a directory that was named, an unstamped build is taken at its word.
+        if is_pinned(said, pin, or_unstamped=source is Source.ASSETS):
             return Found(Path(path).resolve(), source)
         note(
             f"passed over {path} ({source.value}): expected version {pin.version}, "
