@@ -12,15 +12,15 @@ from typing import Any
 
 from conformance.cluster import ClusterKind
 from conformance.cluster.programs.pins import PINS, Program
-from conformance.doctor import machine, programs, python
+from conformance.doctor import machine, programs
 from conformance.doctor.probing import Finding, Probe, State, run_all
 
 SCHEMA_VERSION = 1
 """Of the JSON. Names and meanings stay within a number; things may be added."""
 
 PROBES: Mapping[str, Probe] = {
-    "python": python.python,
-    "lock": python.lock,
+    "python": machine.python,
+    "lock": machine.lock,
     "architecture": machine.hardware,
     "resources": machine.resources,
     "mount-namespaces": machine.private_files,
@@ -28,7 +28,7 @@ PROBES: Mapping[str, Probe] = {
     "go": programs.go,
     **{name: functools.partial(programs.tool, name) for name in programs.TOOLS},
     "node-image": programs.node_image,
-    "pytest-kind": python.pytest_kind,
+    "pytest-kind": machine.pytest_kind,
     "kubeconfig": machine.kubeconfig,
 }
 
@@ -48,8 +48,8 @@ class KindReport:
 
     kind: ClusterKind
     readiness: Readiness
-    reasons: tuple[str, ...] = ()
-    install: tuple[str, ...] = ()
+    reasons: tuple[str, ...]
+    install: tuple[str, ...]
 
     @property
     def works(self) -> bool:
@@ -91,7 +91,7 @@ class _Found(dict[str, Finding]):
     """Name → what was found; a thing that no probe told of is unknown."""
 
     def __missing__(self, name: str) -> Finding:
-        return Finding(name=name, state=State.UNKNOWN, note="not looked for")
+        return State.UNKNOWN.of(name, note="not looked for")
 
     def good(self, name: str) -> bool:
         return self[name].state is State.OK
@@ -116,7 +116,6 @@ def _embedded(found: _Found) -> KindReport:
     missing = [name for name in (*map(str, Program), "lws-crds") if not found.good(name)]
     if not report.works or not missing:
         return report
-    lacks = f"not there yet: {', '.join(missing)}"
     to_build = any(name == "lws-crds" or PINS[Program(name)].release is None for name in missing)
     can_build = found.good("go") or importlib.util.find_spec("pip") is not None
     readiness = Readiness.NO
@@ -127,12 +126,9 @@ def _embedded(found: _Found) -> KindReport:
     else:
         why = "the first run gets them, which needs their releases or Go modules"
         readiness, install = Readiness.PREPARABLE, "make programs"
-    return KindReport(
-        kind=ClusterKind.EMBEDDED,
-        readiness=readiness,
-        reasons=(f"{lacks}; {why}",),
-        install=(install,) if install else (),
-    )
+    note = f"{', '.join(missing)}; {why}"
+    lacking = State.MISSING.of("not there yet", note=note, install=install)
+    return _because(ClusterKind.EMBEDDED, readiness, [lacking])
 
 
 def _kind(found: _Found) -> KindReport:

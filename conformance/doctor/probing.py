@@ -36,6 +36,14 @@ class State(enum.StrEnum):
         """A thing in this state."""
         return Finding(name=name, state=self, **more)
 
+    def unless(
+        self, good: bool, name: str, *, note: str = "", install: str = "", **more: str
+    ) -> Finding:
+        """A thing in this state, with what to know and to do, unless it is `good`."""
+        return (
+            State.OK.of(name, **more) if good else self.of(name, note=note, install=install, **more)
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:

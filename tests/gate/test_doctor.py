@@ -14,7 +14,7 @@ import pytest
 from conformance.__main__ import main
 from conformance.cluster import ClusterKind
 from conformance.cluster.programs.pins import PINS
-from conformance.doctor import command, diagnosis, machine, probing, programs, python
+from conformance.doctor import command, diagnosis, machine, probing, programs
 from conformance.doctor.diagnosis import Diagnosis, Readiness, examine
 from conformance.doctor.probing import Finding, Probe, State
 from tests.gate.support import ROOT, environment, executable, run
@@ -210,7 +210,7 @@ def test_this_machine_is_told_as_json_with_a_version_and_as_tables(
 
 def lock_of(tmp_path: Path, *lines: str) -> Finding:
     (tmp_path / "requirements.lock").write_text("\n".join(lines) + "\n")
-    (found,) = python.lock(tmp_path)
+    (found,) = machine.lock(tmp_path)
     return found
 
 
@@ -230,11 +230,11 @@ def test_the_repositorys_own_lock_is_read_whole() -> None:
     text = (ROOT / "requirements.lock").read_text()
     pinned = [line for line in text.splitlines() if "==" in line and not line.startswith(" ")]
     here = [line for line in pinned if "win32" not in line]
-    assert len(list(python._locked(text))) == len(here)
+    assert len(list(machine._locked(text))) == len(here)
 
 
 def test_without_a_lock_there_is_nothing_to_compare(tmp_path: Path) -> None:
-    (found,) = python.lock(tmp_path)
+    (found,) = machine.lock(tmp_path)
     assert found.state is State.OK
     assert "there is no lock" in found.note
 

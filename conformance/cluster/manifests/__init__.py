@@ -29,33 +29,29 @@ def pod_group_crd() -> list[Any]:
 def simulated_nodes(count: int, *, version: str) -> list[dict[str, Any]]:
     """node-0, node-1 and so on, as kubelets of that version would register them, ready from the
     start."""
-    return [_node(index, version=version) for index in range(count)]
-
-
-def _node(index: int, *, version: str) -> dict[str, Any]:
-    node: dict[str, Any] = objects("node.yaml")[0]
-    name, status = f"node-{index}", node["status"]
-    node["metadata"]["name"] = name
-    node["metadata"]["labels"] |= {"kubernetes.io/hostname": name, SIMULATED[0]: SIMULATED[1]}
-    status["allocatable"] = dict(status["capacity"])
-    status["addresses"] = [
-        {"type": "InternalIP", "address": f"192.0.2.{index + 1}"},
-        {"type": "Hostname", "address": name},
-    ]
-    status["nodeInfo"]["kubeletVersion"] = version
-    return node
+    nodes = []
+    for index in range(count):
+        node: dict[str, Any] = objects("node.yaml")[0]
+        name, status = f"node-{index}", node["status"]
+        node["metadata"]["name"] = name
+        node["metadata"]["labels"] |= {"kubernetes.io/hostname": name, SIMULATED[0]: SIMULATED[1]}
+        status["allocatable"] = dict(status["capacity"])
+        status["addresses"] = [
+            {"type": "InternalIP", "address": f"192.0.2.{index + 1}"},
+            {"type": "Hostname", "address": name},
+        ]
+        status["nodeInfo"]["kubeletVersion"] = version
+        nodes.append(node)
+    return nodes
 
 
 def cluster_admin(name: str, subject: Mapping[str, str]) -> dict[str, Any]:
     """A binding that lets a subject do everything."""
+    group = "rbac.authorization.k8s.io"
     return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "apiVersion": f"{group}/v1",
         "kind": "ClusterRoleBinding",
         "metadata": {"name": f"dgd-conformance:{name}"},
-        "roleRef": {
-            "apiGroup": "rbac.authorization.k8s.io",
-            "kind": "ClusterRole",
-            "name": "cluster-admin",
-        },
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"},
         "subjects": [dict(subject)],
     }

@@ -47,7 +47,6 @@ class Process:
     returncode: int | None = None
     """Exit code once it ended; below zero, the signal that ended it."""
     starts: int = 0
-    """How often it was started: an exit that nobody asked for is told apart by the owner."""
     restarting: bool = False
     """In the middle of `restart`: that it does not run is then no failure."""
 
@@ -84,8 +83,7 @@ class Process:
         self._signal(signal.SIGKILL)
 
     def wait(self, timeout: float | None = None) -> int:
-        """Its exit code (below zero: the signal) once it ended; TimeoutError after `timeout`
-        seconds."""
+        """Its exit code once it ended. Raises TimeoutError after `timeout` seconds."""
         if not self._ended.wait(timeout):
             raise TimeoutError(f"{self.name} (pid {self.pid}) still runs after {timeout} s")
         if self.returncode is None:
@@ -121,7 +119,7 @@ class Process:
 
 
 class Supervisor:
-    """The owner's side of one reaper. Thread-safe; use as a context manager or call `stop`."""
+    """The owner's side of one reaper. Thread-safe."""
 
     def __init__(self, *, prefix: Path) -> None:
         """Start the reaper, which makes `directory`, private and new, its path beginning with

@@ -120,7 +120,7 @@ class Toolchain:
     def module_directory(self, module: str, *, required_by: str) -> Path:
         """Where the files of a module (path@version) lie; it is downloaded if need be, and checked
         against the go.sum of our module `required_by`. Raises InfraError."""
-        command = [self.executable, "mod", "download", "-json", module]
+        command = [str(self.executable), "mod", "download", "-json", module]
         result = subprocess.run(
             command, env=self.environment, cwd=MODULES / required_by, capture_output=True, text=True
         )

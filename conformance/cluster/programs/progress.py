@@ -32,7 +32,7 @@ class Progress:
 
     @contextlib.contextmanager
     def step(self, what: str, *, detail: Callable[[], str] = str) -> Iterator[None]:
-        """Report `what` with its elapsed time until the block ends; `detail` gives what it is at now."""
+        """Report `what` with its elapsed time until the block ends. `detail`: what it is at now."""
         began = time.monotonic()
         ended = threading.Event()
 
