@@ -44,15 +44,13 @@ class Authority:
         return base64.b64encode(self.certificate).decode("ascii")
 
     def server(self, names: Sequence[str]) -> KeyPair:
-        """A serving certificate for DNS names and IP addresses. Raises ValueError without a
-        name."""
+        """For DNS names and IP addresses. Raises ValueError without a name."""
         if not names:
             raise ValueError("a serving certificate needs at least one DNS name or IP address")
         return self._issue(*names)
 
     def client(self, user: str, group: str = GROUP) -> KeyPair:
-        """A client certificate: Kubernetes reads the user from CN and the group from O. Raises
-        ValueError without a user."""
+        """Kubernetes reads the user from CN and the group from O. Raises ValueError without a user."""
         if not user:
             raise ValueError("a client identity needs a user name")
         # Go takes no certificate with an empty list of names, and clients are not asked for theirs.
@@ -71,8 +69,8 @@ class Authority:
 
 
 def service_account_key() -> bytes:
-    """A private key, PEM, with which the API server signs service account tokens: "EC PRIVATE KEY",
-    the only elliptic form that client-go's keyutil reads for them."""
+    """PEM, to sign service account tokens: "EC PRIVATE KEY", the only elliptic form that client-go's
+    keyutil reads for them."""
     return trustme.CA(key_type=trustme.KeyType.ECDSA).private_key_pem.bytes()
 
 

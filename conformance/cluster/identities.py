@@ -1,5 +1,4 @@
-"""Who acts on a cluster: one user for each process and one for the suite, so that each write in the
-audit log has an author."""
+"""Who acts on a cluster: one user for each process, so that each write has an author."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a run needs of its cluster: `Cluster`. Its answers say how cases, operators and judgements
-differ from one kind of cluster to another; nobody above this package asks for a class."""
+"""What a run needs of its cluster: `Cluster`. Its answers say how one kind of cluster differs from
+another; nobody above this package asks for a class."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from conformance.model.kinds import Actor
 
 
 class Cluster(Protocol):
-    """A cluster that this process opened for a run, and closes after it. The answers that are given
-    here are those of a control plane of the suite's own."""
+    """A cluster of a run. The answers given here are those of a control plane of our own."""
 
     @property
     def kubeconfig(self) -> Path:
-        """The suite's own identity. Its current context is the cluster; every part of the suite uses
-        this file and no other."""
+        """With the suite's own identity. Every part of the suite uses this file and no other."""
 
     @property
     def audit_log(self) -> Path | None:
@@ -57,8 +55,7 @@ class Cluster(Protocol):
 
     @property
     def real_nodes(self) -> RealNodes | None:
-        """How pods find the nodes that run containers among simulated ones; None: all nodes do, or
-        none does."""
+        """How pods find the nodes that run containers; None: all do, or none does."""
         return None
 
     def failure(self) -> str | None:
@@ -76,7 +73,7 @@ class Cluster(Protocol):
 
     def load_image(self, image: str) -> None:
         """Make an image of the local container engine known to all nodes. Raises UsageError where
-        that cannot be done: the user must push it to a registry then."""
+        only a registry helps."""
 
     def kinds_changed(self) -> None:
         """Call after new CRDs are established: kube-controller-manager's garbage collector looks for
@@ -123,8 +120,7 @@ class ProcessHost(Cluster, Protocol):
         """Let a user do everything, as RBAC: no limit applies to members of system:masters."""
 
     def serving_certificate(self, names: Sequence[str], directory: Path) -> Path:
-        """Write tls.crt, tls.key and ca.crt for these DNS names and addresses into the directory, made
-        if missing. Returns it."""
+        """Write tls.crt, tls.key and ca.crt for these names and addresses. Returns the directory."""
 
     def spawn(
         self,

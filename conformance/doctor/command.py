@@ -42,8 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def render(diagnosis: Diagnosis, *, width: int = 100, color: bool = False) -> str:
-    """Two tables: what was found, and which clusters would work. Without `color` the text holds no
-    escape sequence."""
+    """Two tables: what was found, and which clusters would work."""
     console = Console(
         file=io.StringIO(),
         width=max(width, 60),

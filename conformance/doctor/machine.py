@@ -42,8 +42,7 @@ def python() -> Iterator[Finding]:
 
 
 def lock(folder: Path = _ROOT) -> Iterator[Finding]:
-    """Whether the installed packages are those of the lock, which stands in a checkout alone.
-    `folder` is where it lies."""
+    """Whether the installed packages are those of the lock, which only a checkout has."""
     path = folder / LOCK
     if not path.is_file():
         note = "installed as a package: its dependencies are ranges, and there is no lock beside it"

@@ -1,5 +1,4 @@
-"""What probes find, and probes that end: each has five seconds, and one that fails is a finding, not a
-traceback."""
+"""What probes find. Each has five seconds, and one that fails is a finding, not a traceback."""
 
 from __future__ import annotations
 
@@ -107,8 +106,7 @@ def _children() -> set[int]:
 
 
 def said(*command: str) -> tuple[bool, str]:
-    """Whether a command succeeded, and the first line that it said; of one that failed, the last line
-    of its errors. It is killed when time is up."""
+    """Whether a command succeeded, and what it said: its first line, or the last one of its errors."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, errors="replace", check=False,

@@ -23,8 +23,7 @@ from conformance.kube import Api
 from conformance.model.errors import InfraError
 
 STEP_SECONDS = 60.0
-"""For each step. The whole start takes 3-5 s on two busy cores; a machine under heavy load may need
-ten times as long, and a start that hangs must still end."""
+"""For each step. The whole start takes 3-5 s on two busy cores, and ten times as long under load."""
 
 _ROLES = "/readyz/poststarthook/rbac/bootstrap-roles"
 
@@ -115,8 +114,7 @@ class Boot:
             self.write_kubeconfig(name, identity)
 
     def _install(self) -> None:
-        """Kinds, webhooks and nodes, as soon as the API server answers: it is meanwhile setting up
-        its own defaults."""
+        """Kinds, webhooks and nodes, while the API server sets up its own defaults."""
         crds = [*self.programs.lws_crds(), *manifests.pod_group_crd()]
         version = f"v{PINS[Program.APISERVER].version}"
         for manifest in (

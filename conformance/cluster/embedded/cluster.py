@@ -174,8 +174,7 @@ class EmbeddedCluster(ProcessHost):
     # Start and end.
 
     def start(self) -> Self:
-        """Start everything; returns when nodes are ready, the LeaderWorkerSet webhook answers and
-        namespaces get their service account. Raises InfraError, with nothing left running."""
+        """See `Cluster`. Nodes are ready then, and namespaces get their service account."""
         if self._supervisor is not None:
             raise InfraError("this control plane is already started")
         directories.sweep()

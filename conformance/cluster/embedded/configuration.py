@@ -16,8 +16,7 @@ LWS_CONTROLLER: dict[str, Any] = {
     "leaderElection": {"leaderElect": False},
     "clientConnection": {"qps": 1000, "burst": 2000},
 }
-"""Of the LeaderWorkerSet controller in every cluster: certificates of ours instead of its certificate
-manager, and fast."""
+"""In every cluster: with certificates of ours, and fast."""
 
 
 def scheduler(kubeconfig: Path | str) -> dict[str, Any]:

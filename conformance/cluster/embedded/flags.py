@@ -26,8 +26,7 @@ def etcd(layout: Layout, ports: Ports) -> list[str]:
 
 
 def apiserver(layout: Layout, ports: Ports) -> list[str]:
-    """Certificates and RBAC, as in a real cluster; the audit log blocks, so that an answered write
-    is in it."""
+    """As a real cluster has it; the audit log blocks, so that an answered write is in it."""
     pki = layout.pki
     return [
         f"--etcd-servers=http://{LOOPBACK}:{ports.etcd}",

@@ -27,8 +27,7 @@ def pod_group_crd() -> list[Any]:
 
 
 def simulated_nodes(count: int, *, version: str) -> list[dict[str, Any]]:
-    """node-0, node-1 and so on, as kubelets of that version would register them, ready from the
-    start."""
+    """node-0, node-1 and so on, as kubelets of that version register them, ready at once."""
     nodes = []
     for index in range(count):
         node: dict[str, Any] = objects("node.yaml")[0]

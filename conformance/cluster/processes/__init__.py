@@ -1,2 +1,1 @@
-"""Processes that end with the test run, and their directories. Imported by reapers, which start without
-site-packages: nothing is imported here."""
+"""Processes that end with the test run. Reapers have no site-packages: nothing is imported here."""

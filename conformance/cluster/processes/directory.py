@@ -34,8 +34,7 @@ def prefix() -> Path:
 
 
 def sweep() -> list[Path]:
-    """Remove directories of clusters whose reaper was killed together with its owner, and return
-    them."""
+    """Remove directories whose reaper was killed together with its owner, and return them."""
     removed = []
     for parent in {MEMORY, Path(tempfile.gettempdir())}:
         for directory in parent.glob(f"{PREFIX}*"):

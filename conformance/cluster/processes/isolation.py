@@ -1,8 +1,5 @@
-"""Files at fixed paths for one process only, in a mount namespace of its own.
-
-Some operators read a path that only a pod has (the service account's namespace file), or take their
-certificates from a fixed directory. So the host's files are not touched, and two operators with the
-same fixed path run side by side."""
+"""Files at fixed paths for one process only, in a mount namespace of its own: some operators read a
+path that only a pod has, and two operators with the same path run side by side."""
 
 from __future__ import annotations
 

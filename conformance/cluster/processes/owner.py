@@ -1,5 +1,4 @@
-"""What a reaper needs to outlive its owner and to end after it. Standard library only: reapers start
-without site-packages."""
+"""What reapers need, which start without site-packages: standard library only."""
 
 from __future__ import annotations
 

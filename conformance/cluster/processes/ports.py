@@ -8,8 +8,8 @@ import socket
 from conformance.model.errors import InfraError
 
 FIRST, LAST = 15000, 32000
-"""Below the range from which Linux takes the local port of outgoing connections (32768-60999): a
-port from there may be taken by a client between the choice and the server's bind."""
+"""Below the local ports of outgoing connections on Linux (32768-60999): a client may take one of those
+between the choice and the server's bind."""
 
 LOOPBACK = "127.0.0.1"
 
@@ -27,9 +27,8 @@ def is_free(port: int) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """`count` different ports, free just now and chosen at random, so that two control planes
-    that start together seldom choose alike. A server may still find its port taken: start it again
-    with another. Raises InfraError if there are too few."""
+    """Different ports, free just now and chosen at random: two control planes that start together
+    seldom choose alike. A server may still find its port taken. Raises InfraError if all are."""
     chosen: list[int] = []
     for _ in range(1000):
         if len(chosen) == count:

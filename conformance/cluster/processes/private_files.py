@@ -1,9 +1,8 @@
-"""Run a program with files of its own at fixed paths: `private_files.py SPEC PROGRAM
-[ARGUMENT...]`.
+"""`private_files.py SPEC PROGRAM [ARGUMENT...]` runs a program with files of its own at fixed paths.
 
-A script of its own, standard library only, that becomes the program: same process id, same signals.
-SPEC is a JSON file, path → file with the content. It makes a private mount namespace, so the host
-and other processes see nothing of it, and nothing is to be cleaned up. Needs CAP_SYS_ADMIN."""
+Standard library only. It becomes the program: same process id, same signals. SPEC is a JSON file, path
+→ file with the content. In its own mount namespace nothing is to be cleaned up. Needs CAP_SYS_ADMIN.
+"""
 
 from __future__ import annotations
 
@@ -32,16 +31,14 @@ def _check(result: int, what: str) -> None:
 
 
 def enter_namespace() -> None:
-    """A mount namespace of this process alone; what is mounted in it does not spread to the
-    host."""
+    """What this process mounts from now on does not spread to the host."""
     _check(_libc.unshare(CLONE_NEWNS), "a private mount namespace")
     _mount("none", "/", None, MS_REC | MS_PRIVATE)
 
 
 def cover(folder: str) -> None:
-    """Put an empty private directory at `folder`. Where it does not exist, its nearest existing
-    ancestor is covered and the ancestor's entries are bound back in: no directory appears on the
-    host."""
+    """Put an empty private directory at `folder`. If it is missing, its nearest ancestor is covered
+    and the ancestor's entries are bound back in: no directory appears on the host."""
     if os.path.isdir(folder):
         _mount("tmpfs", folder, "tmpfs", 0, "mode=0755")
         return

@@ -1,10 +1,9 @@
 """The process that owns a control plane's processes, so that none outlives the test run.
 
-A script of its own, standard library only. It holds one end of a socket whose other end lives in the
-owner (pytest). However the owner ends - normally, by Ctrl-C, by `kill -9` - the reaper kills everything
-that it started and removes the directory with the keys. If the reaper itself is killed, the kernel's
-parent-death signal ends its children; the next start then finds the directory's lock free and removes
-the directory.
+A script of its own, standard library only. However its owner (pytest) ends - normally, by Ctrl-C, by
+`kill -9` - it kills everything that it started and removes the directory with the keys. If the reaper
+itself is killed, the kernel's parent-death signal ends its children; the next start then finds the
+directory's lock free and removes the directory.
 
 `reaper.py FD OWNER_PID PREFIX` makes a private directory whose path begins with PREFIX and replies
 {"ready": directory}. Requests and replies are JSON, one a line:
@@ -68,8 +67,8 @@ class Reaper:
             for line in self._owner.lines(wake_read, woken):
                 request = json.loads(line)
                 if request["op"] == "stop":
-                    for name, number, grace in request["order"]:
-                        self._end(name, number=number, grace=grace)
+                    for step in request["order"]:
+                        self._end(*step)
                     break
                 if request["op"] == "spawn":
                     self._spawn(request)
@@ -83,15 +82,11 @@ class Reaper:
         try:
             with open(request["log"], "ab") as log:
                 child = subprocess.Popen(
-                    request["argv"],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    env=request["env"],
-                    cwd=request["cwd"],
+                    request["argv"], env=request["env"], cwd=request["cwd"],
+                    stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                     start_new_session=True,
                     preexec_fn=functools.partial(_prepare_child, os.getpid()),
-                )
+                )  # fmt: skip
         except (OSError, subprocess.SubprocessError, ValueError) as error:
             self._owner.tell({"failed": name, "error": str(error)})
             return
@@ -110,7 +105,7 @@ class Reaper:
             if pid not in known:
                 _collect(pid)
 
-    def _end(self, name: str, *, number: int, grace: float) -> None:
+    def _end(self, name: str, number: int, grace: float) -> None:
         child = self._children.get(name)
         if child is None or child.poll() is not None:
             return
@@ -121,8 +116,7 @@ class Reaper:
             _signal_group(child.pid, signal.SIGKILL)
 
     def _kill_all(self) -> None:
-        """Children first, then whatever they left behind: orphans come to the subreaper, which
-        kills until it has no child."""
+        """Children first; what they left behind comes to the subreaper, which kills it as it comes."""
         for child in self._children.values():
             _signal_group(child.pid, signal.SIGKILL)
         deadline = time.monotonic() + _KILL_SECONDS

@@ -1,6 +1,5 @@
-"""Processes of a control plane, seen from their owner: `Supervisor` and `Process`.
-
-The processes themselves belong to `reaper`, which ends them with the owner."""
+"""Processes of a control plane as their owner sees them. They belong to a reaper, which ends them with
+the owner."""
 
 from __future__ import annotations
 
@@ -33,8 +32,7 @@ class StopStep(NamedTuple):
 
 @dataclass(kw_only=True, eq=False)
 class Process:
-    """One program. Restartable: after it ended, `start()` runs the same command again and appends to
-    the same log."""
+    """One program. `start()` after its end runs it again, and appends to the same log."""
 
     supervisor: Supervisor
     name: str
@@ -115,7 +113,7 @@ class Process:
 
     def _signal(self, number: signal.Signals) -> None:
         if self.running:
-            self.supervisor.send({"op": "signal", "name": self.name, "signal": number})
+            self.supervisor.send(op="signal", name=self.name, signal=number)
 
 
 class Supervisor:
@@ -175,26 +173,18 @@ class Supervisor:
         with self._spawning:
             self._replies = queue.SimpleQueue()  # no late answer to an earlier request
             self.send(
-                {
-                    "op": "spawn",
-                    "name": process.name,
-                    "argv": process.argv,
-                    "env": process.env,
-                    "cwd": str(process.cwd),
-                    "log": str(process.log),
-                }
-            )
+                op="spawn", name=process.name, argv=process.argv, env=process.env,
+                cwd=str(process.cwd), log=str(process.log),
+            )  # fmt: skip
             try:
                 reply = self._replies.get(timeout=REPLY_SECONDS)
             except queue.Empty:
                 reply = {"error": f"no answer within {REPLY_SECONDS:.0f} s"}
-        if "error" in reply:
-            raise InfraError(
-                f"{process.name} could not be started ({process.argv[0]}): {reply['error']}"
-            )
+        if (why := reply.get("error")) is not None:
+            raise InfraError(f"{process.name} could not be started ({process.argv[0]}): {why}")
         return int(reply["pid"])
 
-    def send(self, message: Mapping[str, Any]) -> None:
+    def send(self, **message: Any) -> None:
         """Send a request to the reaper. Raises InfraError if that is gone."""
         with self._lock:
             if self._closed:

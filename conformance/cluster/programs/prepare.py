@@ -1,9 +1,6 @@
-"""The programs of the embedded control plane: found, downloaded or built, in the versions of `pins`.
-
-Searched in this order: KUBEBUILDER_ASSETS, PATH (only the pinned version), the cache
-(${XDG_CACHE_HOME:-~/.cache}/dgd-conformance/programs), the official release with its checksum, a
-build from Go modules. A base URL in `pins` is overridden by its environment variable; empty
-switches it off."""
+"""The programs of the embedded control plane: found (in KUBEBUILDER_ASSETS, on PATH, in the cache), or
+downloaded with their checksum, or built from Go modules. An environment variable overrides each base
+URL in `pins`; an empty one switches downloads off."""
 
 from __future__ import annotations
 
@@ -60,9 +57,8 @@ def ensure(
     *, environ: Mapping[str, str] = os.environ, progress: Progress | None = None
 ) -> Programs:
     """Find the programs, or make them: a cold build takes about 15 minutes on two cores, and one that
-    was interrupted goes on where it stopped. One process at a time does so; others wait for it.
-    Raises UsageError on another platform, or where neither download nor build is possible; InfraError
-    if a build fails."""
+    was interrupted goes on where it stopped. One process at a time does so. Raises UsageError on
+    another platform, or where neither download nor build is possible; InfraError if a build fails."""
     progress = progress or Progress()
     architecture()  # refuses another platform before anything is looked for
     crds = crds_file(environ)

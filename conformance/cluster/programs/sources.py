@@ -1,5 +1,4 @@
-"""Programs that are already on the machine (KUBEBUILDER_ASSETS, PATH, the cache), and where the suite
-keeps its own."""
+"""Programs that are on the machine already, and where the suite keeps its own."""
 
 from __future__ import annotations
 
@@ -101,16 +100,14 @@ def first_line(*command: str | Path, environ: Mapping[str, str] | None = None) -
 
 
 def is_pinned(said: str, pin: Pin, *, or_unstamped: bool = False) -> bool:
-    """Whether the line names the pinned version, and not one that only begins like it. A build that
-    nobody stamped names none."""
+    """Whether the line names the pinned version, and not one that only begins like it."""
     unstamped = pin.unstamped is not None and pin.unstamped in said
     named = re.search(rf"(?<![\d.])v?{re.escape(pin.version)}(?![\w.-])", said)
     return named is not None or (or_unstamped and unstamped)
 
 
 def look_around(environ: Mapping[str, str], *, note: Callable[[str], None]) -> dict[Program, Found]:
-    """What is there, by the order of `Source`. `note` is told of each program that was passed over
-    because of its version."""
+    """What is there, by the order of `Source`; `note` is told of what has another version."""
     with ThreadPoolExecutor(max_workers=len(Program)) as pool:
         places = pool.map(lambda program: _find(program, environ, note), Program)
         found = zip(Program, places, strict=True)
