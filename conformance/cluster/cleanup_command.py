@@ -12,7 +12,7 @@ from conformance.model.errors import Exit, UsageError
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0: nothing is left of killed runs, or --dry-run; 1: something is. Raises UsageError, InfraError."""
+    """0: nothing of killed runs is left (or --dry-run), else 1. Raises UsageError, InfraError."""
     if arguments.kube_context:
         return cleanup_command.run(arguments)
     if arguments.kubeconfig is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import shutil
 import sys
@@ -44,13 +43,11 @@ def run(arguments: argparse.Namespace) -> int:
 def render(diagnosis: Diagnosis, *, width: int = 100, color: bool = False) -> str:
     """Two tables: what was found, and which clusters would work."""
     console = Console(
-        file=io.StringIO(),
         width=max(width, 60),
         force_terminal=color,
         no_color=not color,
         color_system="standard" if color else None,
         highlight=False,
-        legacy_windows=False,
     )
     with console.capture() as capture:
         console.print(_findings(diagnosis))

@@ -6,18 +6,18 @@ import contextlib
 import enum
 import os
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+
+from conformance.cluster.processes.owner import children
 
 SECONDS = 5.0
 """For one probe. A Docker daemon that hangs, or a dead network disk, must not hold up the rest."""
 
-# A command ends before the probe around it does, so that none is left running.
 COMMAND_SECONDS = 4.0
+"""A command ends before the probe around it does, so that none is left running."""
 
 
 class State(enum.StrEnum):
@@ -65,7 +65,7 @@ Probe = Callable[[], Iterable[Finding]]
 def run_all(probes: Mapping[str, Probe], *, seconds: float = SECONDS) -> list[Finding]:
     """What all probes found, in their order; they run at the same time."""
     answers: dict[str, list[Finding]] = {}
-    before = _children()
+    before = children()
 
     def ask(name: str, probe: Probe) -> None:
         try:
@@ -90,33 +90,7 @@ def run_all(probes: Mapping[str, Probe], *, seconds: float = SECONDS) -> list[Fi
     found = silent | answers
     if any(thread.is_alive() for thread in threads):
         # What a probe started and still waits for would outlive us.
-        for pid in _children() - before:
+        for pid in children() - before:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
     return [finding for name in probes for finding in found[name]]
-
-
-def _children() -> set[int]:
-    """Processes that this one started and did not yet see the end of; none where nobody says."""
-    found: set[int] = set()
-    for path in Path("/proc/self/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            found |= {int(pid) for pid in path.read_text(encoding="ascii").split()}
-    return found
-
-
-def said(*command: str) -> tuple[bool, str]:
-    """Whether a command succeeded, and what it said: its first line, or the last one of its errors."""
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", check=False,
-            timeout=COMMAND_SECONDS, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return False, f"no answer within {COMMAND_SECONDS:g} s"
-    except OSError as error:
-        return False, error.strerror or str(error)
-    if done.returncode == 0:
-        return True, f"{done.stdout}\n{done.stderr}".strip().partition("\n")[0].strip()
-    last = done.stderr.strip().rpartition("\n")[2].strip()
-    return False, last or f"it ended with code {done.returncode}"

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.cluster.programs import sources
 from conformance.cluster.programs.go import dotted, go_version
 from conformance.cluster.programs.pins import GO_VERSION, GO_WHEEL, PINS, Program
-from conformance.doctor.probing import Finding, State, said
+from conformance.cluster.programs.sources import crds_file, look_around, said
+from conformance.doctor.probing import COMMAND_SECONDS, Finding, State
 
 _PREPARE = "python -m conformance.cluster.programs (about 10 minutes if they are built)"
 
@@ -49,7 +49,7 @@ def tool(name: str) -> Iterator[Finding]:
     if path is None:
         yield State.MISSING.of(name, install=wanted.install)
         return
-    good, answer = said(path, *wanted.arguments)
+    good, answer = said(path, *wanted.arguments, within=COMMAND_SECONDS)
     # "0.30.0", "Client Version: v1.37.2", "v3.19.0+g3d8990f": the last word is the version in all.
     version = answer.split()[-1].removeprefix("v")[:40] if good and answer else ""
     note, install = f"{wanted.broken}: {answer}", wanted.mend or wanted.install
@@ -61,7 +61,7 @@ def tool(name: str) -> Iterator[Finding]:
 def control_plane() -> Iterator[Finding]:
     """Where each program of the embedded control plane is, or would come from. Builds nothing."""
     passed: list[str] = []
-    found = sources.look_around(os.environ, note=passed.append)
+    found = look_around(os.environ, note=passed.append)
     for program, pin in PINS.items():
         # Programs that were found and not taken, with the reason.
         note = "; ".join(text for text in passed if f"/{program.value} " in text)
@@ -71,7 +71,7 @@ def control_plane() -> Iterator[Finding]:
         else:
             source = "would be downloaded or built" if pin.release else "would be built"
             yield State.MISSING.of(program.value, place=source, install=_PREPARE, **about)
-    crds = sources.crds_file(os.environ)
+    crds = crds_file(os.environ)
     kept, version = crds.is_file(), PINS[Program.LWS].version
     place = str(crds) if kept else "would be copied from its Go module"
     yield State.MISSING.unless(kept, "lws-crds", version=version, place=place, install=_PREPARE)
@@ -100,7 +100,8 @@ def node_image(environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
 
     image = environ.get(NODE_IMAGE_VARIABLE, "") or pinned(DEFAULT_KUBERNETES)
     path = shutil.which("docker", path=environ.get("PATH", ""))
-    there = path is not None and said(path, "image", "inspect", "--format", "{{.Id}}", image)[0]
+    look = ("image", "inspect", "--format", "{{.Id}}", image)
+    there = path is not None and said(path, *look, within=COMMAND_SECONDS)[0]
     note = "not in Docker: kind pulls it"
     install = "where nothing can be pulled: make conformance CLUSTER=kind builds another"
     yield State.WARNING.unless(there, "node-image", place=image, note=note, install=install)

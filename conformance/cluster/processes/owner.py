@@ -11,6 +11,7 @@ import selectors
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 LOCK_NAME = "reaper.lock"
@@ -31,6 +32,16 @@ def die_with_parent(number: int = signal.SIGKILL, *, parent: int = 0) -> None:
 def adopt_orphans() -> None:
     """Become the parent of whatever the children leave behind."""
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def children() -> set[int]:
+    """Processes that this one started or adopted and did not yet see the end of; none where nobody
+    says (a kernel without CONFIG_PROC_CHILDREN)."""
+    found: set[int] = set()
+    for path in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found |= {int(pid) for pid in path.read_text(encoding="ascii").split()}
+    return found
 
 
 def ignore_signals() -> None:

@@ -100,10 +100,8 @@ class Reaper:
                 # What the program started must not outlive it either.
                 _signal_group(child.pid, signal.SIGKILL)
                 self._owner.tell({"exited": name, "pid": child.pid, "code": child.returncode})
-        known = {child.pid for child in self._children.values()}
-        for pid in _children_of_self():
-            if pid not in known:
-                _collect(pid)
+        for pid in owners.children() - {child.pid for child in self._children.values()}:
+            _collect(pid)
 
     def _end(self, name: str, number: int, grace: float) -> None:
         child = self._children.get(name)
@@ -125,7 +123,7 @@ class Reaper:
                 os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
                 return
-            for pid in _children_of_self():
+            for pid in owners.children():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
                 _collect(pid)
@@ -145,14 +143,6 @@ def _signal_group(pid: int, number: int) -> None:
 def _collect(pid: int) -> None:
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
-
-
-def _children_of_self() -> list[int]:
-    try:
-        with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as handle:
-            return [int(pid) for pid in handle.read().split()]
-    except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN
-        return []
 
 
 def main(argv: list[str]) -> int:

@@ -22,6 +22,15 @@ _STOP_SECONDS = 30.0
 _KILL_SECONDS = 10.0
 
 
+def tail(log: Path, lines: int = 15) -> str:
+    """The last lines of a log, for an error message."""
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return "(no log)"
+    return "\n".join(text.splitlines()[-lines:])
+
+
 class StopStep(NamedTuple):
     """How one process is ended: a signal, then at most `grace` seconds, then SIGKILL."""
 
@@ -99,12 +108,8 @@ class Process:
             self.restarting = False
 
     def tail(self, lines: int = 15) -> str:
-        """The last lines of its log, for an error message."""
-        try:
-            text = self.log.read_text(encoding="utf-8", errors="replace")
-        except FileNotFoundError:
-            return "(no log)"
-        return "\n".join(text.splitlines()[-lines:])
+        """The last lines of its log."""
+        return tail(self.log, lines)
 
     def end(self, code: int) -> None:
         """Note that it ended."""

@@ -15,9 +15,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from conformance.cluster.processes.owner import die_with_parent
+from conformance.cluster.processes.supervisor import tail
 from conformance.cluster.programs.pins import GO_VERSION, GO_WHEEL, PINS, Program
 from conformance.cluster.programs.progress import Progress
-from conformance.cluster.programs.sources import cache_root, first_line, home, whole_file
+from conformance.cluster.programs.sources import cache_root, home, said, whole_file
 from conformance.model.errors import InfraError, UsageError
 
 MODULES = Path(__file__).parent / "gomodules"
@@ -111,7 +112,7 @@ class Toolchain:
             if code != 0:
                 raise InfraError(
                     f"building {program.value} {pin.version} failed with code {code}; "
-                    f"the end of {log}:\n{_tail(log)}"
+                    f"the end of {log}:\n{tail(log)}"
                 )
             part.chmod(0o755)
 
@@ -147,8 +148,8 @@ class Toolchain:
 
 def go_version(executable: Path, environ: Mapping[str, str]) -> tuple[int, ...] | None:
     """Major and minor version of a Go toolchain, None if it does not say."""
-    environ = {**environ, "GOTOOLCHAIN": "local"}
-    match = re.match(r"go(\d+)\.(\d+)", first_line(executable, "env", "GOVERSION", environ=environ))
+    _, line = said(executable, "env", "GOVERSION", environ={**environ, "GOTOOLCHAIN": "local"})
+    match = re.match(r"go(\d+)\.(\d+)", line)
     return (int(match[1]), int(match[2])) if match else None
 
 
@@ -157,15 +158,8 @@ def dotted(version: tuple[int, ...]) -> str:
     return ".".join(str(part) for part in version)
 
 
-def _tail(log: Path, lines: int = 15) -> str:
-    try:
-        return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
-    except OSError:
-        return ""
-
-
 def _doing(log: Path) -> str:
     """What Go does. It tells of downloads only: silence means that it compiles."""
     if not log.exists() or time.time() - log.stat().st_mtime > _FRESH_SECONDS:
         return "compiling"
-    return _tail(log, 1).removeprefix("go: ")[:70]
+    return tail(log, 1).removeprefix("go: ")[:70]

@@ -87,22 +87,29 @@ def whole_file(target: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-def first_line(*command: str | Path, environ: Mapping[str, str] | None = None) -> str:
-    """What a program answers, one line of it; empty if it does not run."""
+def said(
+    *command: str | Path, environ: Mapping[str, str] | None = None, within: float = VERSION_SECONDS
+) -> tuple[bool, str]:
+    """Whether a command succeeded, and what it said: its first line, or the last one of its errors."""
     try:
-        result = subprocess.run(
-            command, env=environ, capture_output=True, text=True, check=False,
-            timeout=VERSION_SECONDS, stdin=subprocess.DEVNULL,
+        done = subprocess.run(
+            command, env=environ, capture_output=True, text=True, errors="replace", timeout=within,
+            stdin=subprocess.DEVNULL, check=False,
         )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
-        return ""
-    return (result.stdout.strip() or result.stderr.strip()).split("\n")[0]
+    except subprocess.TimeoutExpired:
+        return False, f"no answer within {within:g} s"
+    except OSError as error:
+        return False, error.strerror or str(error)
+    if done.returncode == 0:
+        return True, f"{done.stdout}\n{done.stderr}".strip().partition("\n")[0].strip()
+    last = done.stderr.strip().rpartition("\n")[2].strip()
+    return False, last or f"it ended with code {done.returncode}"
 
 
-def is_pinned(said: str, pin: Pin, *, or_unstamped: bool = False) -> bool:
+def is_pinned(line: str, pin: Pin, *, or_unstamped: bool = False) -> bool:
     """Whether the line names the pinned version, and not one that only begins like it."""
-    unstamped = pin.unstamped is not None and pin.unstamped in said
-    named = re.search(rf"(?<![\d.])v?{re.escape(pin.version)}(?![\w.-])", said)
+    unstamped = pin.unstamped is not None and pin.unstamped in line
+    named = re.search(rf"(?<![\d.])v?{re.escape(pin.version)}(?![\w.-])", line)
     return named is not None or (or_unstamped and unstamped)
 
 
@@ -122,13 +129,13 @@ def _find(
         path = shutil.which(program.value, path=environ.get(source.value, ""))
         if path is None:
             continue
-        said = first_line(path, "--version")
+        good, line = said(path, "--version")
         # In a directory that was named, an unstamped build is taken at its word.
-        if is_pinned(said, pin, or_unstamped=source is Source.ASSETS):
+        if good and is_pinned(line, pin, or_unstamped=source is Source.ASSETS):
             return Found(Path(path).resolve(), source)
         note(
             f"passed over {path} ({source.value}): expected version {pin.version}, "
-            f"it says {said[:80]!r}"
+            f"it says {line[:80]!r}"
         )
     cached = shutil.which(program.value, path=str(cache_directory(cache_root(environ), pin)))
     return None if cached is None else Found(Path(cached), Source.CACHE)
