@@ -23,7 +23,7 @@ def server() -> Iterator[ReleaseServer]:
 
 
 def fetch(server: ReleaseServer, program: Program, target: Path) -> None:
-    Downloader(environ=server.environ, architecture="amd64").fetch(PINS[program], target)
+    Downloader(server.environ).fetch(PINS[program], target)
 
 
 def test_a_release_with_its_checksum_is_taken_and_executable(
@@ -82,7 +82,7 @@ def test_an_archive_that_is_none_is_an_error(server: ReleaseServer, tmp_path: Pa
 def test_a_server_that_is_not_there_is_asked_once(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     environ = {"DGD_CONFORMANCE_KUBERNETES_URL": f"http://127.0.0.1:{port}"}
-    downloader = Downloader(environ=environ, architecture="amd64")
+    downloader = Downloader(environ)
     with pytest.raises(DownloadError, match="cannot be reached"):
         downloader.fetch(PINS[Program.APISERVER], tmp_path / "a")
     with release_server() as late:
@@ -98,7 +98,7 @@ def test_a_server_that_is_not_there_is_asked_once(tmp_path: Path) -> None:
 )
 def test_a_base_url_is_checked(base: str, message: str, tmp_path: Path) -> None:
     environ = {"DGD_CONFORMANCE_KWOK_URL": base}
-    downloader = Downloader(environ=environ, architecture="amd64")
+    downloader = Downloader(environ)
     with pytest.raises(DownloadError, match=message):
         downloader.fetch(PINS[Program.KWOK], tmp_path / "kwok")
 

@@ -28,13 +28,10 @@ def scheduler(kubeconfig: Path | str) -> dict[str, Any]:
 
 def lws(layout: Layout, ports: Ports) -> dict[str, Any]:
     """Nothing but the webhook listens."""
+    certificates = str(layout.lws_certificates)
     return {
         **LWS_CONTROLLER,
-        "webhook": {
-            "host": LOOPBACK,
-            "port": ports.lws_webhook,
-            "certDir": str(layout.lws_certificates),
-        },
+        "webhook": {"host": LOOPBACK, "port": ports.lws_webhook, "certDir": certificates},
         "metrics": {"bindAddress": "0"},
         "health": {"healthProbeBindAddress": "0"},
     }

@@ -54,9 +54,7 @@ def with_private_files(
             f"namespace, and this machine gives none ({why}): run as root, or with CAP_SYS_ADMIN"
         )
     staging.mkdir(mode=0o700, parents=True, exist_ok=True)
-    sources = {
-        path: str(write_private(staging / f"{number}-{os.path.basename(path)}", content))
-        for number, (path, content) in enumerate(files.items())
-    }
-    spec = write_private(staging / "files.json", json.dumps(sources).encode())
+    # JSON has no bytes; each of them is one character of Latin-1.
+    contents = {path: content.decode("latin-1") for path, content in files.items()}
+    spec = write_private(staging / "files.json", json.dumps(contents).encode())
     return [*_LAUNCHER, str(spec), *argv]

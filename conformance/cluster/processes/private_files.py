@@ -1,7 +1,7 @@
 """`private_files.py SPEC PROGRAM [ARGUMENT...]` runs a program with files of its own at fixed paths.
 
 Standard library only. It becomes the program: same process id, same signals. SPEC is a JSON file, path
-→ file with the content. In its own mount namespace nothing is to be cleaned up. Needs CAP_SYS_ADMIN.
+→ content in Latin-1. In its own mount namespace nothing is to be cleaned up. Needs CAP_SYS_ADMIN.
 """
 
 from __future__ import annotations
@@ -71,14 +71,12 @@ def main(argv: list[str]) -> None:
         _mount("tmpfs", "/tmp", "tmpfs", 0)
         return
     files: dict[str, str] = json.loads(Path(argv[1]).read_bytes())
-    # Before anything is covered.
-    contents = {Path(path): Path(source).read_bytes() for path, source in files.items()}
     before = os.getcwd()
     enter_namespace()
     for folder in sorted({os.path.dirname(path) for path in files}):
         cover(folder)
-    for path, content in contents.items():
-        path.write_bytes(content)
+    for path, content in files.items():
+        Path(path).write_bytes(content.encode("latin-1"))
     os.chdir(before)
     os.execvp(argv[2], argv[2:])
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from conformance.cluster.programs.pins import Pin
-from conformance.cluster.programs.sources import whole_file
+from conformance.cluster.programs.sources import architecture, whole_file
 from conformance.model.errors import ConformanceError
 
 PROBE_SECONDS = 5.0
@@ -32,9 +32,8 @@ class DownloadError(ConformanceError):
 class Downloader:
     """Fetches programs; a server that did not answer once is not asked again."""
 
-    def __init__(self, *, environ: Mapping[str, str], architecture: str) -> None:
+    def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        self._architecture = architecture
         self._silent: dict[str, str] = {}
 
     def fetch(self, pin: Pin, target: Path) -> None:
@@ -50,7 +49,7 @@ class Downloader:
             )
         if base in self._silent:
             raise DownloadError(self._silent[base])
-        fields = {"version": pin.version, "arch": self._architecture}
+        fields = {"version": pin.version, "arch": architecture()}
         url = f"{base}/{release.path.format(**fields)}"
         expected = self._checksum(base, f"{base}/{release.checksums.format(**fields)}", url)
         with whole_file(target) as part:

@@ -92,7 +92,7 @@ class _Maker:
     def __init__(self, environ: Mapping[str, str], progress: Progress) -> None:
         self._cache = cache_root(environ)
         self._say = progress.say
-        self._downloader = Downloader(environ=environ, architecture=architecture())
+        self._downloader = Downloader(environ)
         self._toolchain = Toolchain(environ=environ, progress=progress)
 
     def make(self, program: Program) -> Found:
