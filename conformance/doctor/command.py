@@ -45,7 +45,6 @@ def render(diagnosis: Diagnosis, *, width: int = 100, color: bool = False) -> st
     console = Console(
         width=max(width, 60),
         force_terminal=color,
-        no_color=not color,
         color_system="standard" if color else None,
         highlight=False,
     )

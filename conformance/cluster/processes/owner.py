@@ -93,7 +93,10 @@ class Owner:
             if "watched" in events:
                 woken()
             if "channel" in events:
-                *lines, rest = (rest + (data := self._receive())).split(b"\n")
+                data = b""
+                with contextlib.suppress(OSError):
+                    data = self._channel.recv(1 << 16)
+                *lines, rest = (rest + data).split(b"\n")
                 yield from lines
                 if not data:
                     return
@@ -104,9 +107,3 @@ class Owner:
         """Send a line. If the owner is gone, `lines` ends."""
         with contextlib.suppress(OSError):
             self._channel.sendall(json.dumps(message).encode() + b"\n")
-
-    def _receive(self) -> bytes:
-        try:
-            return self._channel.recv(1 << 16)
-        except OSError:
-            return b""

@@ -52,9 +52,7 @@ class Reaper:
 
     def run(self) -> None:
         """Serve until the owner says stop or is gone, then end all processes."""
-        wake_read, wake_write = os.pipe()
-        for descriptor in (wake_read, wake_write):
-            os.set_blocking(descriptor, False)
+        wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, _terminate)
