@@ -51,17 +51,14 @@ def lock(folder: Path = _ROOT) -> Iterator[Finding]:
     pinned = _locked(path.read_text(encoding="utf-8"))
     wanted = {each.name: next(iter(each.specifier)).version for each in pinned}
     found = {name: _version(name) for name in wanted}
-    absent = [name for name, version in found.items() if not version]
+    absent = [name for name, there in found.items() if not there]
     other = [
-        f"{name} {version} instead of {wanted[name]}"
-        for name, version in found.items()
-        if version and version != wanted[name]
+        f"{name} {there} instead of {wanted[name]}"
+        for name, there in found.items()
+        if there not in ("", wanted[name])
     ]
-    notes = [
-        f"{len(names)} {what}: {_some(names)}"
-        for what, names in (("differ", other), ("are not installed", absent))
-        if names
-    ]
+    notes = [f"{len(other)} differ: {_some(other)}"] if other else []
+    notes += [f"{len(absent)} are not installed: {_some(absent)}"] if absent else []
     version, note = f"{len(wanted)} packages", "; ".join(notes)
     yield State.WARNING.unless(
         not notes, "lock", version=version, place=str(path), note=note, install=_INSTALL_LOCK

@@ -122,11 +122,9 @@ def _cache_lock(cache: Path, progress: Progress) -> Iterator[None]:
             f"the cache directory {cache} cannot be used ({error}): name another in XDG_CACHE_HOME"
         ) from error
     try:
-        lock.acquire(timeout=0)
+        held = lock.acquire(timeout=0)
     except filelock.Timeout:
         with progress.step("waiting for another run that prepares the programs"):
-            lock.acquire()
-    try:
+            held = lock.acquire()
+    with held:
         yield
-    finally:
-        lock.release()
