@@ -57,12 +57,15 @@ class Authority:
         return self._issue(GROUP, user=user, group=group)
 
     def _issue(self, *names: str, user: str | None = None, group: str = GROUP) -> KeyPair:
+        now = datetime.datetime.now(datetime.UTC)
         issued = self._authority.issue_cert(
             *names,
             common_name=user,
             organization_name=group,
             organization_unit_name=GROUP,
-            not_after=datetime.datetime.now(datetime.UTC) + LIFETIME,
+            # An hour back: a container's clock may lag behind its host's.
+            not_before=now - datetime.timedelta(hours=1),
+            not_after=now + LIFETIME,
             key_type=trustme.KeyType.ECDSA,
         )
         return KeyPair(issued.cert_chain_pems[0].bytes(), issued.private_key_pem.bytes())

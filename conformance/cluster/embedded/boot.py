@@ -43,6 +43,11 @@ class Boot:
         self._write_files()
         self.api = Api.from_kubeconfig(self.layout.kubeconfig(SUITE), connections=4)
 
+    @property
+    def server(self) -> str:
+        """URL of the API server."""
+        return f"https://{LOOPBACK}:{self.ports.apiserver}"
+
     def run(self) -> None:
         """Start everything and wait until it is ready. Raises InfraError."""
         layout, ports, api = self.layout, self.ports, self.api
@@ -78,7 +83,7 @@ class Boot:
 
     def write_kubeconfig(self, name: str, identity: Identity) -> Path:
         """A kubeconfig of that name in the cluster's directory."""
-        path, server = self.layout.kubeconfig(name), f"https://{LOOPBACK}:{self.ports.apiserver}"
+        path, server = self.layout.kubeconfig(name), self.server
         return write_kubeconfig(path, server=server, authority=self.authority, identity=identity)
 
     def _write_files(self) -> None:

@@ -162,6 +162,11 @@ class EmbeddedCluster(ProcessHost):
     # What is known of this kind only.
 
     @property
+    def server(self) -> str:
+        """URL of the API server."""
+        return self._started.server
+
+    @property
     def processes(self) -> Mapping[str, Process]:
         """All processes by name, those that ended too."""
         return dict(self._started.supervisor.processes)
