@@ -1,4 +1,4 @@
-"""The directory of a kind cluster on this machine: `KindDirectory`.
+"""The directory of a kind cluster on this machine, `KindDirectory`, and its use by a process, `Claim`.
 
 ${XDG_STATE_HOME:-~/.local/state}/dgd-conformance/kind/NAME holds the cluster's configuration, its
 kubeconfigs and its audit log, which the node writes through a mount. It does not depend on the
@@ -6,14 +6,19 @@ current directory, so a kept cluster is found from anywhere."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.cluster.kind.config import AUDIT_LOG
+from conformance.cluster.kind import reaper
+from conformance.cluster.kind.docker import Docker
+from conformance.cluster.processes.reaper_process import ReaperProcess
 from conformance.cluster.programs.sources import home
+from conformance.model.errors import UsageError
 
 
 class KindDirectory:
@@ -24,9 +29,10 @@ class KindDirectory:
         self.cluster = path.name
         self.admin = path / "admin.kubeconfig"
         """kind's own kubeconfig: pytest-kind writes it and empties it again."""
+        self.suite = path / "suite.kubeconfig"
         self.audit = path / "audit"
         """What the node's API server writes."""
-        self.audit_log = self.audit / AUDIT_LOG
+        self.audit_log = self.audit / "audit.jsonl"
         self.config = path / "kind.yaml"
         self.launcher = path / "kind"
         """What pytest-kind takes for kind."""
@@ -36,7 +42,6 @@ class KindDirectory:
         """Mirrors of registries, for the node's containerd."""
         self.settings = path / "settings"
         """What the node reads."""
-        self.suite = path / "suite.kubeconfig"
         self._made = path / "made.json"
 
     def made(self) -> dict[str, Any]:
@@ -49,7 +54,68 @@ class KindDirectory:
 
     def record_made(self, facts: Mapping[str, Any]) -> None:
         """Note that the cluster is complete, and how it was made."""
-        self._made.write_text(json.dumps(dict(facts)), encoding="utf-8")
+        self._made.write_text(json.dumps(facts), encoding="utf-8")
+
+    def check_ours(self, docker: Docker) -> None:
+        """Raises UsageError if another's cluster has the name."""
+        nodes = docker.nodes(self.cluster)
+        if any(node.mounts.get(reaper.AUDIT) != self.audit for node in nodes):
+            raise UsageError(
+                f"a kind cluster {self.cluster} is there, and it was not made by this suite for this "
+                "user: name another with --cluster-name"
+            )
+
+
+class Claim:
+    """The use of one cluster by this process, which ends however the process ends."""
+
+    def __init__(self, directory: KindDirectory, docker: Docker) -> None:
+        """A cluster that was kept stays so until `lose`; a new one is lost until `keep`. Raises
+        UsageError if another process uses it."""
+        self.directory = directory
+        directory.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.kept = directory.made().get("keep") is True
+        """The cluster outlives this process."""
+        self._reaper = ReaperProcess(
+            reaper.__file__,
+            str(directory.path),
+            directory.cluster,
+            str(docker.program),
+            "keep" if self.kept else "lose",
+            failure=f"the reaper of the kind cluster {directory.cluster} did not start",
+        )
+        holder = self._reaper.greeting.get("busy")
+        if holder is not None:
+            self.release()
+            raise UsageError(
+                f"the kind cluster {directory.cluster} is in use by process {holder}: wait for it, or "
+                "name another cluster with --cluster-name"
+            )
+
+    def keep(self) -> None:
+        """The cluster is complete, and outlives this process from now on."""
+        self.kept = True
+        self._tell("keep")
+
+    def lose(self) -> None:
+        """The cluster goes with this process from now on."""
+        self.kept = False
+        self._tell("lose")
+
+    def release(self) -> None:
+        """End the use. The reaper removes a cluster that is not kept."""
+        self._reaper.close(reaper.TRY_SECONDS)
+
+    def done(self) -> None:
+        """The cluster is removed: its directory goes, too."""
+        self._tell("done")
+        self.release()
+        # The reaper has done so, unless it was killed.
+        shutil.rmtree(self.directory.path, ignore_errors=True)
+
+    def _tell(self, word: str) -> None:
+        with contextlib.suppress(OSError):  # it was killed; the next run removes what is left
+            self._reaper.tell(word)
 
 
 def root(environ: Mapping[str, str] | None = None) -> Path:

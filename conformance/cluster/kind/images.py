@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.cluster.kind.docker import Docker
@@ -20,49 +21,52 @@ _COMMANDS = {Program.LWS: "/manager", Program.KWOK: "/kwok"}
 _NOBODY = "65532:65532"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """The image of a program; `source` is what it is built from, None for an official one."""
+
+    program: Program
+    name: str
+    source: Path | None = None
+
+    def build(self, docker: Docker) -> None:
+        """Have Docker know it: it holds the program alone, which is static. Takes a second or two.
+        Raises InfraError."""
+        if self.source is None or docker.has_image(self.name):
+            return
+        command = _COMMANDS[self.program]
+        with tempfile.TemporaryDirectory(prefix="dgd-conformance-image-") as directory:
+            target = Path(directory, command.removeprefix("/"))
+            # A second name for the file where the file system allows, since it is large.
+            with contextlib.suppress(OSError):
+                os.link(self.source, target)
+            if not target.exists():
+                shutil.copy(self.source, target)
+            Path(directory, "Dockerfile").write_text(
+                f"FROM scratch\nCOPY {target.name} {command}\n"
+                f'USER {_NOBODY}\nENTRYPOINT ["{command}"]\n',
+                encoding="utf-8",
+            )
+            docker.build(self.name, Path(directory))
+
+
 def find(
     program: Program, *, docker: Docker, environ: Mapping[str, str], progress: Progress
-) -> str | Path:
-    """The official image with the program, if Docker has it or can pull it, else the program, from
-    which `build` makes one. Pulling it, or making the program, may take minutes the first time.
-    Raises InfraError or UsageError."""
+) -> Image:
+    """The official image, if Docker has it or can pull it, else one to be built. Pulling it, or
+    making the program, may take minutes the first time. Raises InfraError or UsageError."""
     registry = environ.get(REGISTRY_VARIABLE, REGISTRY).rstrip("/")
     if registry:
         image = f"{registry}/{IMAGES[program]}"
-        if docker.has_image(image):
-            return image
-        with progress.step(f"pulling {image}"):
-            why = docker.pull(image)
+        why = None
+        if not docker.has_image(image):
+            with progress.step(f"pulling {image}"):
+                why = docker.pull(image)
         if why is None:
-            return image
+            return Image(program=program, name=image)
         progress.say(f"{image} cannot be pulled ({why}); it is built from {program.value}")
-    return ensure_one(program, environ, progress)
-
-
-def name_of(program: Program, source: str | Path) -> str:
-    """The name of the image that `find` found, or that `build` makes of a program."""
-    if isinstance(source, str):
-        return source
+    source = ensure_one(program, environ, progress)
     with source.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()[:12]
-    return f"dgd-conformance/{program.value}:{PINS[program].version}-{digest}"
-
-
-def build(program: Program, source: Path, *, name: str, docker: Docker) -> None:
-    """Have an image of that program alone: it is static, and needs nothing beside it. Takes a
-    second or two. Raises InfraError."""
-    if docker.has_image(name):
-        return
-    command = _COMMANDS[program]
-    with tempfile.TemporaryDirectory(prefix="dgd-conformance-image-") as directory:
-        target = Path(directory, command.removeprefix("/"))
-        # A second name for the file where the file system allows, since it is large.
-        with contextlib.suppress(OSError):
-            os.link(source, target)
-        if not target.exists():
-            shutil.copy(source, target)
-        Path(directory, "Dockerfile").write_text(
-            f'FROM scratch\nCOPY {target.name} {command}\nUSER {_NOBODY}\nENTRYPOINT ["{command}"]\n',
-            encoding="utf-8",
-        )
-        docker.build(name, Path(directory))
+    name = f"dgd-conformance/{program.value}:{PINS[program].version}-{digest}"
+    return Image(program=program, name=name, source=source)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -53,7 +53,8 @@ class Kind:
     def __init__(
         self, factory: KindClusterClass, *, directory: KindDirectory, tools: Tools, image: str
     ) -> None:
-        self._directory = directory
+        self.directory = directory
+        directory.log.touch()
         words = [*script_command(launcher.__file__), str(directory.log), str(tools.kind)]
         directory.launcher.write_text(
             f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8"
@@ -72,23 +73,21 @@ class Kind:
 
     def version(self) -> str:
         """The version of kind, without the "v"."""
-        words = self._run(["version"], "asking kind for its version").split()
+        words = self._run("asking kind for its version", "version").split()
         return next((word.removeprefix("v") for word in words if word.startswith("v")), "unknown")
 
     def create(self) -> None:
         """Create the cluster of the directory's configuration. The node is not ready yet. Raises
         UsageError if its image cannot be had, InfraError otherwise."""
         with self._doing("creating the kind cluster"):
-            self._cluster.create(self._directory.config)
+            self._cluster.create(self.directory.config)
 
     def reuse(self) -> None:
         """Connect to the cluster, which is there."""
-        self._directory.admin.unlink(missing_ok=True)
-        self._run(
-            ["export", "kubeconfig", f"--name={self._directory.cluster}",
-             f"--kubeconfig={self._directory.admin}"],
-            "exporting the kubeconfig",
-        )  # fmt: skip
+        self.directory.admin.unlink(missing_ok=True)
+        name, kubeconfig = self.directory.cluster, self.directory.admin
+        command = ["export", "kubeconfig", f"--name={name}", f"--kubeconfig={kubeconfig}"]
+        self._run("exporting the kubeconfig", *command)
         self.create()
 
     def delete(self) -> None:
@@ -109,23 +108,24 @@ class Kind:
     def export_logs(self, directory: Path) -> None:
         """`kind export logs`: journals, pods' logs and descriptions. Raises InfraError."""
         directory.mkdir(parents=True, exist_ok=True)
-        command = ["export", "logs", str(directory), f"--name={self._directory.cluster}"]
-        self._run(command, "exporting the logs of the kind cluster")
+        command = ["export", "logs", str(directory), f"--name={self.directory.cluster}"]
+        self._run("exporting the logs of the kind cluster", *command)
 
-    def _run(self, arguments: Sequence[str], what: str) -> str:
+    def _run(self, what: str, *arguments: str) -> str:
         with self._doing(what):
             return subprocess.run(
-                [str(self._directory.launcher), *arguments],
+                [str(self.directory.launcher), *arguments],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True,
             ).stdout  # fmt: skip
 
     @contextlib.contextmanager
     def _doing(self, what: str) -> Iterator[None]:
-        before = _size(self._directory.log)
+        log = self.directory.log
         try:
+            before = log.stat().st_size
             yield
         except subprocess.CalledProcessError as error:
-            said = _complaint(self._directory.log, after=before, otherwise=error.stderr)
+            said = _complaint(log.read_bytes()[before:] or error.stderr or "")
             if "failed to pull image" in said:
                 raise UsageError(
                     f"the node image cannot be had ({said}): give one that Docker has with "
@@ -133,29 +133,16 @@ class Kind:
                     "a registry (tools/kind-offline/node-image.sh)"
                 ) from error
             raise InfraError(
-                f"{what} {self._directory.cluster} failed with code {error.returncode}: {said}"
+                f"{what} {self.directory.cluster} failed with code {error.returncode}: {said}"
             ) from error
         except (OSError, KeyError, TypeError, ValueError) as error:
             # pytest-kind reads the kubeconfig, and does not expect one that says nothing.
-            raise InfraError(f"{what} {self._directory.cluster} failed: {error!r}") from error
+            raise InfraError(f"{what} {self.directory.cluster} failed: {error!r}") from error
 
 
-def _size(log: Path) -> int:
-    try:
-        return log.stat().st_size
-    except OSError:
-        return 0
-
-
-def _complaint(log: Path, *, after: int, otherwise: str | None) -> str:
+def _complaint(output: bytes | str) -> str:
     """What kind (or another program) said last about an error."""
-    try:
-        with log.open("rb") as file:
-            file.seek(after)
-            lines = file.read().decode("utf-8", "replace").splitlines()
-    except OSError:
-        lines = []
-    lines = lines or (otherwise or "").splitlines()
-    errors = [line.strip() for line in lines if line.startswith("ERROR: ")]
-    said = [line.strip() for line in lines if line.strip()]
-    return (errors or said or ["it said nothing"])[-1].removeprefix("ERROR: ")
+    text = output if isinstance(output, str) else output.decode("utf-8", "replace")
+    said = [line for line in text.splitlines() if line.strip()]
+    errors = [line for line in said if line.startswith("ERROR: ")]
+    return (errors or said or ["it said nothing"])[-1].removeprefix("ERROR: ").strip()
