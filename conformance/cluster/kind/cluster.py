@@ -28,8 +28,7 @@ _LIVE_SECONDS = 5.0
 class KindCluster:
     """One kind cluster: one real node for the operator, and simulated ones for its graphs.
 
-    `with KindCluster(...) as cluster:`, or `start()` and `stop()`. However the owning process ends, a
-    reaper removes the cluster, unless it is kept."""
+    However the owning process ends, a reaper removes the cluster, unless it is kept."""
 
     def __init__(
         self,
@@ -47,7 +46,7 @@ class KindCluster:
             raise UsageError(f"a kind cluster needs at least 1 simulated node, found {nodes}")
         self._options = options
         self._class = cluster_class
-        self._node_count = nodes
+        self._nodes = nodes
         self._logs = logs
         self._environ = os.environ if environ is None else environ
         self._claim: Claim | None = None
@@ -96,8 +95,7 @@ class KindCluster:
         """Nothing: the namespaces of a kept cluster go with their cases."""
 
     def failure(self) -> str | None:
-        """One sentence if the node's container ended or its API server does not answer. Asks both:
-        0.1 s, and up to 5 s for a server that is silent."""
+        """Asks Docker and the API server: 0.1 s, and up to 5 s for a server that is silent."""
         boot = self._started
         nodes = boot.docker.nodes(self.name)
         if not nodes:
@@ -116,9 +114,8 @@ class KindCluster:
         return f"the API server of the kind cluster {self.name} is not well ({answer.code})"
 
     def load_image(self, image: str) -> None:
-        """Make an image that Docker has known to the node. Pods must not ask for it to be pulled:
-        a tag other than `latest`, or `imagePullPolicy: IfNotPresent`. Raises UsageError if Docker
-        does not have it, InfraError otherwise."""
+        """One that Docker has. Pods must not ask for it to be pulled: a tag other than `latest`, or
+        `imagePullPolicy: IfNotPresent`."""
         boot = self._started
         if not boot.docker.has_image(image):
             raise UsageError(
@@ -132,8 +129,7 @@ class KindCluster:
         restart_controller_manager(self._started.docker, self.node)
 
     def export_evidence(self, directory: Path) -> None:
-        """Everything that explains a failure: journals, logs of pods, descriptions of the node, and
-        the audit log. Raises InfraError."""
+        """Journals, logs of pods, descriptions of the node, and the audit log."""
         self._started.save_logs(directory)
         self._started.kind.export_logs(directory)
 
@@ -151,9 +147,8 @@ class KindCluster:
     # Start and end.
 
     def start(self) -> Self:
-        """Make the cluster, or use a kept one again. Returns when nodes are ready, the
-        LeaderWorkerSet webhook, DNS and KWOK answer, and namespaces get their service account.
-        Raises UsageError or InfraError with nothing left behind."""
+        """Make the cluster, or use a kept one again, until nodes are ready, the LeaderWorkerSet
+        webhook, DNS and KWOK answer, and namespaces get their service account."""
         if self._claim is not None:
             raise InfraError("this kind cluster is already started")
         options = self._options
@@ -169,7 +164,7 @@ class KindCluster:
         try:
             self._open(self._claim, tools, docker)
         except BaseException as error:
-            if self._logs is not None and isinstance(error, Exception) and self._boot is not None:
+            if self._logs is not None and isinstance(error, Exception):
                 with contextlib.suppress(Exception):  # the first error is the one to tell
                     self.export_evidence(self._logs)
             self.stop()
@@ -177,7 +172,7 @@ class KindCluster:
         return self
 
     def stop(self) -> None:
-        """Delete the cluster, or leave a kept one. May be called again, and before `start`."""
+        """Delete the cluster, or leave a kept one."""
         claim, self._claim = self._claim, None
         boot, self._boot = self._boot, None
         if claim is None:
@@ -215,28 +210,24 @@ class KindCluster:
                 remove_containers(str(docker.program), directory.cluster, quiet=0)
         kind = Kind(self._class, directory=directory, tools=tools, image=options.node_image)
         boot = Boot(
-            kind=kind,
-            docker=docker,
-            options=options,
-            nodes=self._node_count,
-            environ=self._environ,
+            kind=kind, docker=docker, options=options, nodes=self._nodes, environ=self._environ
         )
-        made_at = float(made.get("made_at", 0.0))
+        fingerprint = boot.fingerprint()
+        if running and made.get("fingerprint") != fingerprint:
+            raise UsageError(
+                f"the kept kind cluster {directory.cluster} was made with other options or by another "
+                f"version of the suite: delete it (kind delete cluster --name {directory.cluster}), or "
+                "name another with --cluster-name"
+            )
+        self._boot = boot
         if running:
-            if made.get("fingerprint") != boot.fingerprint():
-                raise UsageError(
-                    f"the kept kind cluster {directory.cluster} was made with other options or by "
-                    "another version of the suite: delete it (kind delete cluster --name "
-                    f"{directory.cluster}), or name another with --cluster-name"
-                )
-            self._boot = boot
+            made_at = float(made.get("made_at", 0.0))
             boot.reuse(made_at=made_at)
         else:
-            self._boot = boot
             boot.create()
             made_at = time.time()
         directory.record_made(
-            {"fingerprint": boot.fingerprint(), "keep": options.keep, "made_at": made_at}
+            {"fingerprint": fingerprint, "keep": options.keep, "made_at": made_at}
         )
         claim.keep() if options.keep else claim.lose()
 

@@ -1,5 +1,4 @@
-"""Kind clusters that no process uses any more: kept ones, and those of runs that were killed together
-with their reaper."""
+"""Kind clusters that no process uses: kept ones, and those of runs killed with their reaper."""
 
 from __future__ import annotations
 
@@ -9,10 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.cluster.kind import directories, reaper
-from conformance.cluster.kind.directories import KindDirectory
+from conformance.cluster.kind.directories import KindDirectory, root
 from conformance.cluster.kind.docker import Docker
-from conformance.cluster.kind.reaper import AUDIT
+from conformance.cluster.kind.reaper import AUDIT, remove_containers
 from conformance.cluster.processes.directory import unused
 
 
@@ -20,11 +18,14 @@ from conformance.cluster.processes.directory import unused
 class LeftoverCluster:
     """A cluster of this suite that no process uses."""
 
-    name: str
+    directory: Path
+    containers: tuple[str, ...]
     kept: bool
     """Left on purpose, by --keep-cluster."""
-    containers: tuple[str, ...]
-    directory: Path
+
+    @property
+    def name(self) -> str:
+        return self.directory.name
 
     def __str__(self) -> str:
         why = "kept by --keep-cluster" if self.kept else "its run ended without removing it"
@@ -32,9 +33,8 @@ class LeftoverCluster:
 
 
 def find(docker: Docker, environ: Mapping[str, str] | None = None) -> list[LeftoverCluster]:
-    """The clusters of this user that no process uses, kept ones too. Raises InfraError if Docker
-    does not answer."""
-    base = directories.root(environ)
+    """All of this user's, kept ones too. Raises InfraError if Docker does not answer."""
+    base = root(environ)
     containers: dict[Path, list[str]] = {}
     for node in docker.nodes():
         mounted = node.mounts.get(AUDIT)
@@ -51,12 +51,7 @@ def find(docker: Docker, environ: Mapping[str, str] | None = None) -> list[Lefto
             if abandoned:
                 kept = bool(names) and KindDirectory(directory).made().get("keep") is True
                 found.append(
-                    LeftoverCluster(
-                        name=directory.name,
-                        kept=kept,
-                        containers=tuple(names),
-                        directory=directory,
-                    )
+                    LeftoverCluster(directory=directory, containers=tuple(names), kept=kept)
                 )
     return found
 
@@ -64,15 +59,14 @@ def find(docker: Docker, environ: Mapping[str, str] | None = None) -> list[Lefto
 def sweep(
     docker: Docker, environ: Mapping[str, str] | None = None, *, kept: bool = False
 ) -> list[LeftoverCluster]:
-    """Remove what killed runs left behind, and return it; `kept` clusters, too, if asked. Raises
+    """Remove what killed runs left behind, and `kept` clusters if asked; returns what is gone. Raises
     InfraError if Docker does not answer."""
     removed = []
     for leftover in find(docker, environ):
         if leftover.kept and not kept:
             continue
         with unused(leftover.directory) as abandoned:
-            program = str(docker.program)
-            if abandoned and reaper.remove_containers(program, leftover.name, quiet=0):
+            if abandoned and remove_containers(str(docker.program), leftover.name, quiet=0):
                 shutil.rmtree(leftover.directory, ignore_errors=True)
                 removed.append(leftover)
     return removed

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import copy
 import hashlib
 import http.client
-import json
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -41,9 +41,8 @@ _LARGEST = 20 << 20
 def manifests(
     *, environ: Mapping[str, str], kustomize: Callable[[str], str], progress: Progress
 ) -> Objects:
-    """The manifests of the pinned release: from the release itself, or, where that cannot be
-    reached, from its Go module by `kustomize` (a directory in, YAML out). Both are kept in the
-    suite's cache. Raises InfraError."""
+    """The pinned release's: as it was released or, where that cannot be reached, from its Go module
+    by `kustomize` (a directory in, YAML out). Both are kept in the cache. Raises InfraError."""
     cache = cache_root(environ) / f"lws-{PINS[Program.LWS].version}-manifests"
     base = environ.get(LWS_RELEASES_VARIABLE, LWS_RELEASES).rstrip("/")
     if base:
@@ -52,7 +51,8 @@ def manifests(
         with contextlib.suppress(OSError, ValueError):
             return lws_manifests.load(kept)
         try:
-            return _store(kept, _fetch(url))
+            with urllib.request.urlopen(url, timeout=PROBE_SECONDS) as response:
+                return _store(kept, response.read(_LARGEST).decode())
         except (OSError, http.client.HTTPException, ValueError, InfraError) as error:
             progress.say(f"{url} is not taken ({error}); the manifests come from {LWS_MODULE}")
     kept = cache / "module.json"
@@ -63,13 +63,12 @@ def manifests(
 
 
 def prepared(objects: Sequence[Mapping[str, Any]], *, image: str) -> Objects:
-    """The manifests as they are applied: with our image, on the real node, with certificates of
-    ours (its own certificate manager writes a Secret that a running pod sees a minute later), and
-    as fast as on the embedded control plane."""
+    """As they are applied: with our image, on the real node, as fast as on the embedded control plane,
+    and with certificates of ours: its own manager's reach a running pod a minute later."""
     authority = Authority()
     pair = authority.server([f"{_SERVICE}.{NAMESPACE}.svc"])
     files = {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": authority.certificate}
-    result: Objects = json.loads(json.dumps(list(objects)))
+    result = [copy.deepcopy(dict(each)) for each in objects]
     for each in result:
         kind, name = each["kind"], each["metadata"]["name"]
         if kind.endswith("WebhookConfiguration"):
@@ -103,14 +102,8 @@ def _adapt(deployment: dict[str, Any], *, image: str, revision: str) -> None:
     template["spec"] = pod
 
 
-def _fetch(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=PROBE_SECONDS) as response:
-        content: bytes = response.read(_LARGEST)
-    return content.decode("utf-8")
-
-
 def _store(target: Path, text: str) -> Objects:
-    """Parse, check and keep the manifests. Raises InfraError if they are not what is expected."""
+    """Raises InfraError if they are not what is expected."""
     objects = lws_manifests.parse(text)
     present = {(each["kind"], each["metadata"]["name"]) for each in objects}
     for wanted in (("Deployment", DEPLOYMENT), ("Secret", _SECRET), ("ConfigMap", _CONFIG)):

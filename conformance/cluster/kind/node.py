@@ -6,8 +6,7 @@ from conformance.cluster.kind.docker import Docker
 from conformance.model.errors import InfraError
 
 _RESTART_SECONDS = 180
-# crictl gives up after 2 s by default, which a busy machine needs for one answer of containerd. Both
-# commands may be repeated: one looks, and the other removes what is still there.
+# crictl gives up after 2 s by default, which a busy machine needs for one answer of containerd.
 _CRICTL = "crictl --timeout 60s"
 _RESTART = f"""
 running() {{ {_CRICTL} ps --quiet --name '^kube-controller-manager$'; }}

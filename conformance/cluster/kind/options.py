@@ -13,7 +13,7 @@ from conformance.cluster.kind.pins import DEFAULT_KUBERNETES, KIND_VERSION, node
 from conformance.model.errors import UsageError
 
 KEPT_NAME = "dgd-conformance"
-"""Name of a cluster that is kept and was given none: the next run must find it."""
+"""Of a cluster that is kept and was given no name: the next run must find it."""
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 _LONGEST_NAME = 63 - len("-control-plane")

@@ -1,4 +1,4 @@
-"""The node images of kind, the images of what runs beside an operator, and where each comes from."""
+"""The node images of kind, the images of what runs beside an operator, and where they come from."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ NODE_IMAGES: Mapping[str, str] = {
     "1.34": "kindest/node:v1.34.11"
     "@sha256:44e222ee2132dab25ff87301682f89eb82c7880ea3a1bf543bfe9708fd08d67d",
 }
-"""Kubernetes minor version → node image. With digests, since a tag may come to mean a build for
-another kind release."""
+"""Minor version → node image, with digests: a tag may come to mean a build for another kind release."""
 
 NODE_IMAGE_VARIABLE = "DGD_CONFORMANCE_KIND_IMAGE"
 """The node image where no option says which: for machines that cannot pull the pinned one."""
 
 DEFAULT_KUBERNETES = "1.37"
-"""The version of the embedded control plane, so that both kinds of cluster say the same."""
+"""As the embedded control plane."""
 
 IMAGES: Mapping[Program, str] = {
     Program.LWS: f"lws/lws:v{PINS[Program.LWS].version}",
@@ -52,11 +51,9 @@ def node_image(kubernetes: str) -> str:
     """The node image of a Kubernetes version ("1.37", "v1.37" or "1.37.0"; the patch is ours to
     choose). Raises UsageError for one that is not in the table."""
     minor = ".".join(kubernetes.removeprefix("v").split(".")[:2])
-    try:
-        return NODE_IMAGES[minor]
-    except KeyError:
-        known = ", ".join(NODE_IMAGES)
+    if minor not in NODE_IMAGES:
         raise UsageError(
-            f"no kind node image is pinned for Kubernetes {kubernetes}; expected one of {known}, "
-            "or a node image of your own: --kind-image=IMAGE"
-        ) from None
+            f"no kind node image is pinned for Kubernetes {kubernetes}; expected one of "
+            f"{', '.join(NODE_IMAGES)}, or a node image of your own: --kind-image=IMAGE"
+        )
+    return NODE_IMAGES[minor]

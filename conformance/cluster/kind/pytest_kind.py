@@ -2,7 +2,6 @@
 
 The class is handed in: its package is GPL and an optional extra, which the suite never imports.
 What it would do by itself, and what is done here instead:
-
 - it downloads a kind and a kubectl of 2022: it always gets the paths of programs that are there;
 - it makes `.pytest-kind/NAME` in the current directory: its directory is our own;
 - it uses a cluster again with whatever its kubeconfig holds: the kubeconfig is exported first;
@@ -72,13 +71,14 @@ class Kind:
         self._cluster.name = directory.cluster
 
     def version(self) -> str:
-        """The version of kind, without the "v"."""
+        """Of kind, without the "v"."""
         words = self._run("asking kind for its version", "version").split()
         return next((word.removeprefix("v") for word in words if word.startswith("v")), "unknown")
 
+    # What follows raises InfraError; UsageError if the node's image cannot be had.
+
     def create(self) -> None:
-        """Create the cluster of the directory's configuration. The node is not ready yet. Raises
-        UsageError if its image cannot be had, InfraError otherwise."""
+        """Create the cluster of the directory's configuration. The node is not ready yet."""
         with self._doing("creating the kind cluster"):
             self._cluster.create(self.directory.config)
 
@@ -91,22 +91,22 @@ class Kind:
         self.create()
 
     def delete(self) -> None:
-        """Delete the cluster. Raises InfraError."""
+        """Delete the cluster."""
         with self._doing("deleting the kind cluster"):
             self._cluster.delete()
 
     def load_image(self, image: str) -> None:
-        """Load an image that Docker has into the node. Raises InfraError."""
+        """Load an image that Docker has into the node."""
         with self._doing(f"loading the image {image} into the kind cluster"):
             self._cluster.load_docker_image(image)
 
     def kubectl(self, *arguments: str) -> str:
-        """Output of kubectl. Raises InfraError."""
+        """Output of kubectl."""
         with self._doing(f"kubectl {' '.join(arguments)[:80]}"):
             return self._cluster.kubectl(*arguments, stderr=subprocess.PIPE)
 
     def export_logs(self, directory: Path) -> None:
-        """`kind export logs`: journals, pods' logs and descriptions. Raises InfraError."""
+        """`kind export logs`: journals, pods' logs and descriptions."""
         directory.mkdir(parents=True, exist_ok=True)
         command = ["export", "logs", str(directory), f"--name={self.directory.cluster}"]
         self._run("exporting the logs of the kind cluster", *command)

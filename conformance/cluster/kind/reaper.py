@@ -1,18 +1,14 @@
 """The process that sees to the end of a kind cluster, however its owner ends.
 
-A script of its own, standard library only. It holds the lock of the cluster's directory for as long as
-the owner uses the cluster. When the owner ends without a word (an exception, `kill -9`), it removes the
-cluster's containers and the directory - unless the cluster is kept. If the reaper itself is killed, the
-next run finds the lock free.
+A script, standard library only. It holds the lock of the cluster's directory for as long as the owner
+uses the cluster. When the owner ends, it removes the cluster's containers and the directory, unless the
+cluster is kept. If the reaper itself is killed, the next run finds the lock free.
 
 `reaper.py FD OWNER_PID DIRECTORY CLUSTER DOCKER WORD`. Replies on the socket FD, one JSON a line:
 {"ready": true} or {"busy": pid of the owner that holds the lock}. Requests, a word a line:
 
-- `keep`: the cluster is complete and outlives its owner;
-- `lose`: it does not;
-- `done`: the owner removed the cluster; remove the directory and end.
-
-WORD is what holds until the owner says something else.
+`keep`, the cluster outlives its owner; `lose`, it does not; `done`, the owner removed it: remove the
+directory and end. WORD is what holds until the owner says something else.
 """
 
 from __future__ import annotations
@@ -45,22 +41,19 @@ def remove_containers(docker: str, cluster: str, *, quiet: float = QUIET_SECONDS
     """Remove the containers of a cluster of ours and their volumes, until none was there for
     `quiet` seconds. False if Docker did not do so."""
     filters = ["--filter", f"label={CLUSTER_LABEL}={cluster}", "--filter", f"volume={AUDIT}"]
-    deadline = time.monotonic() + TRY_SECONDS
     since = time.monotonic()
+    deadline = since + TRY_SECONDS
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError, subprocess.SubprocessError):
             listed = subprocess.run(
-                [docker, "ps", "-aq", *filters],
-                capture_output=True, text=True, check=True, timeout=30,
-            )  # fmt: skip
-            containers = listed.stdout.split()
+                [docker, "ps", "-aq", *filters], capture_output=True, check=True, timeout=30
+            )
+            containers = listed.stdout.decode().split()
             if not containers and time.monotonic() - since >= quiet:
                 return True
             if containers:
-                subprocess.run(
-                    [docker, "rm", "--force", "--volumes", *containers],
-                    capture_output=True, check=False, timeout=60,
-                )  # fmt: skip
+                remove = [docker, "rm", "--force", "--volumes", *containers]
+                subprocess.run(remove, capture_output=True, check=False, timeout=60)
                 since = time.monotonic()
                 if not quiet:
                     continue
