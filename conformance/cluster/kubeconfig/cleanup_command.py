@@ -14,7 +14,6 @@ from conformance.cluster.kubeconfig import (
     removal,
     stopped_operators,
 )
-from conformance.cluster.kubeconfig.options import CONTEXT_OPTION
 from conformance.cluster.kubeconfig.stopped_operators import StoppedOperator
 from conformance.kube import Api
 from conformance.model.errors import UsageError
@@ -74,9 +73,7 @@ def _started(api: Api, stopped: list[StoppedOperator]) -> list[str]:
 
 
 def _api(arguments: argparse.Namespace, directory: Path) -> Api:
-    files = contexts.files(arguments.kubeconfig)
-    name = contexts.require(files, arguments.kube_context, option=CONTEXT_OPTION)
-    context = contexts.read(files, name)
+    context = contexts.read(contexts.files(arguments.kubeconfig), arguments.kube_context)
     connectivity.check_identity(context)
     api = Api.from_kubeconfig(context.write(directory / "kubeconfig"))
     connectivity.first_answer(api, context)

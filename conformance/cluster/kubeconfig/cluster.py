@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import time
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Self
 
-from conformance.cluster.kubeconfig import connectivity, contexts, images, removal
-from conformance.cluster.kubeconfig.contexts import Context
+from conformance.cluster.kubeconfig import connectivity, contexts, removal
+from conformance.cluster.kubeconfig.contexts import KubeconfigOptions
 from conformance.cluster.kubeconfig.inspection import Inspection, inspect
-from conformance.cluster.kubeconfig.options import CONTEXT_OPTION, KubeconfigOptions
 from conformance.cluster.kubeconfig.run_lease import RunLease, namespace_of
 from conformance.cluster.nodes import RealNodes
 from conformance.cluster.processes import directory as directories
@@ -23,6 +24,8 @@ from conformance.model.profile import Profile
 
 END_SECONDS = 60.0
 """For graphs, and then for namespaces, at the end of a run."""
+LOAD_SECONDS = 300.0
+"""For an image of a gigabyte."""
 COLLECTOR_SECONDS = 35.0
 """kube-controller-manager's garbage collector looks for new kinds every 30 s, and needs a few more
 to list them. Source: kubernetes/kubernetes, garbagecollector `Sync` period."""
@@ -31,9 +34,8 @@ to list them. Source: kubernetes/kubernetes, garbagecollector `Sync` period."""
 class KubeconfigCluster:
     """A cluster that was there before the run and stays after it.
 
-    `check()` reads only and refuses; `plan()` says what will be done; `start()` makes the run's own
-    namespace. All parts of the suite use `kubeconfig`, a private copy of the one context, which goes
-    with this process however it ends.
+    All parts of the suite use `kubeconfig`, a private copy of the one context, which goes with this
+    process however it ends.
     """
 
     def __init__(
@@ -58,16 +60,16 @@ class KubeconfigCluster:
 
     # What every cluster answers; see `protocol.Cluster`.
 
+    audit_log = None
+    throw_away = False
+    process_host = None
+
     @property
     def kubeconfig(self) -> Path:
-        """The private kubeconfig; gone after `stop()`."""
+        """Private, and gone after `stop()`."""
         if self._kubeconfig is None:
             raise InfraError("the cluster was not checked yet, or is closed")
         return self._kubeconfig
-
-    @property
-    def audit_log(self) -> None:
-        return None
 
     @property
     def versions(self) -> Mapping[str, str]:
@@ -83,26 +85,17 @@ class KubeconfigCluster:
         }
 
     @property
-    def throw_away(self) -> bool:
-        return False
-
-    @property
     def operator_installed(self) -> bool:
         """True without --install-operator: then no cluster-scoped object is made."""
         return not self._options.install_operator
 
     @property
-    def process_host(self) -> None:
-        return None
-
-    @property
     def real_nodes(self) -> RealNodes | None:
-        """Only in a kind cluster that this suite made and kept are some nodes simulated, and the real
-        one is marked."""
+        """Marked only in a kind cluster that this suite made and kept."""
         return RealNodes() if self._inspected.has_real_nodes else None
 
     def failure(self) -> str | None:
-        """One sentence if the run can no longer show that it is alive, else None."""
+        """Says that the run can no longer show that it is alive."""
         problem = self._lease.problem if self._lease is not None else ""
         if not problem:
             return None
@@ -114,20 +107,23 @@ class KubeconfigCluster:
         if self._inspection is not None:
             return
         files = contexts.files(self._options.kubeconfig)
-        name = contexts.require(files, self._options.context, option=CONTEXT_OPTION)
-        context = contexts.read(files, name)
+        context = contexts.read(files, self._options.context)
         connectivity.check_identity(context)
+        # The reaper before the file with the identity: it goes with this process.
+        directories.sweep()
+        self._supervisor = Supervisor(prefix=directories.prefix())
+        private = self._supervisor.directory / "kubeconfig"
         try:
-            self._check(context)
-        except UsageError as error:
-            private = str(self._kubeconfig)
+            self._kubeconfig = context.write(private)
+            self._api = Api.from_kubeconfig(private)
+            self._inspection = inspect(self._api, context, self._options, self._profile)
+        except BaseException as error:
             self._close()
+            if not isinstance(error, UsageError):
+                raise
             # Nobody knows of the private copy.
-            where = " and ".join(str(file) for file in files)
-            raise UsageError(str(error).replace(private, f"{where} (context {name})")) from error
-        except BaseException:
-            self._close()
-            raise
+            where = f"{' and '.join(str(file) for file in files)} (context {context.name})"
+            raise UsageError(str(error).replace(str(private), where)) from error
 
     def plan(self) -> list[str]:
         """What the run will make, and what it needs, a line each. As `check` if that was not called."""
@@ -135,8 +131,7 @@ class KubeconfigCluster:
         return self._inspected.plan(self.run)
 
     def start(self) -> Self:
-        """Check, and make the run's own namespace. Raises UsageError, InfraError; nothing is left
-        behind then."""
+        """Check, and make the run's own namespace."""
         self.check()
         if self._lease is not None:
             raise InfraError("this run has already begun")
@@ -152,8 +147,27 @@ class KubeconfigCluster:
 
     def load_image(self, image: str) -> None:
         """Load an image into the nodes of a kind cluster (context kind-NAME, `kind` on PATH). Raises
-        UsageError for all others: their nodes pull from a registry."""
-        images.load(image, context=self._inspected.context.name)
+        UsageError for all others, whose nodes pull from a registry, and if the image is not there."""
+        context = self._inspected.context.name
+        name, program = context.removeprefix("kind-"), shutil.which("kind")
+        if name == context or program is None:
+            why = "it is no kind cluster" if name == context else "kind is not on PATH"
+            raise UsageError(
+                f"the image {image} cannot be loaded into context {context} ({why}): push it to a "
+                "registry that the cluster can pull from, and name it there"
+            )
+        command = [program, "load", "docker-image", image, "--name", name]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=LOAD_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise InfraError(
+                f"kind did not load {image} into cluster {name} within {LOAD_SECONDS:g} s"
+            ) from None
+        if done.returncode:
+            said = (done.stderr or done.stdout).strip().splitlines() or ["no reason"]
+            raise UsageError(f"kind could not load {image} into cluster {name}: {said[-1]}")
 
     def kinds_changed(self) -> None:
         """Nothing can be restarted here: if kinds are new since the cluster was checked, wait until
@@ -174,8 +188,8 @@ class KubeconfigCluster:
             self._remove(to_the_end=False)
 
     def stop(self) -> None:
-        """Remove all that the run made, and the private kubeconfig. May be called again, and before
-        `start`. What does not go away is reported, and `cleanup` finds it later."""
+        """Remove all that the run made, and the private kubeconfig. What does not go away is reported,
+        and `cleanup` finds it later."""
         lease, self._lease = self._lease, None
         if lease is not None:
             # As long as it removes, the run lives.
@@ -190,14 +204,6 @@ class KubeconfigCluster:
         self.stop()
 
     # Parts.
-
-    def _check(self, context: Context) -> None:
-        # The reaper before the file with the identity: it goes with this process.
-        directories.sweep()
-        self._supervisor = Supervisor(prefix=directories.prefix())
-        self._kubeconfig = context.write(self._supervisor.directory / "kubeconfig")
-        self._api = Api.from_kubeconfig(self._kubeconfig)
-        self._inspection = inspect(self._api, context, self._options, self._profile)
 
     def _remove(self, *, to_the_end: bool) -> None:
         assert self._api is not None

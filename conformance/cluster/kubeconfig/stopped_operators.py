@@ -1,8 +1,7 @@
 """Operators that a killed run left scaled to 0, or installed: found, scaled back up, and not used so.
 
-A case that stops the operator scales its Deployment to 0 and back. A run that is killed in between
-leaves the cluster without an operator, and nothing that a label would find: an annotation of that
-Deployment tells.
+A case scales the operator's Deployment to 0 and back. If the run is killed in between, an annotation of
+that Deployment tells.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.cluster.kubeconfig.contexts import CONTEXT_OPTION
 from conformance.cluster.kubeconfig.leftovers import LeftoverObject
-from conformance.cluster.kubeconfig.options import CONTEXT_OPTION
 from conformance.kube import Api, Resource
 from conformance.model import labels
 from conformance.model.errors import InfraError, UsageError
@@ -40,12 +39,6 @@ def find(api: Api) -> list[StoppedOperator]:
     return [row for row in map(_stopped, rows) if row is not None]
 
 
-def read(api: Api, namespace: str, name: str) -> StoppedOperator | None:
-    """That Deployment, if it is one; None also where it may not be read."""
-    answer = api.request("GET", _DEPLOYMENTS.path(namespace, name))
-    return _stopped(answer.body) if answer.ok else None
-
-
 def start(api: Api, row: StoppedOperator) -> str:
     """Scale it back, without waiting. Why that was refused, or empty."""
     body = {"metadata": {"annotations": {labels.ENDED: None}}, "spec": {"replicas": row.replicas}}
@@ -58,7 +51,8 @@ def start(api: Api, row: StoppedOperator) -> str:
 
 def require_running(api: Api, pods: ClusterInstall, *, context: str) -> None:
     """Raises UsageError if the operator's Deployment is one that a killed run had stopped."""
-    row = read(api, pods.namespace, pods.deployment)
+    answer = api.request("GET", _DEPLOYMENTS.path(pods.namespace, pods.deployment))
+    row = _stopped(answer.body) if answer.ok else None
     if row is not None:
         raise UsageError(
             f"the operator does not run: a run that was killed had scaled its {row} to 0; start it "
