@@ -24,7 +24,7 @@ from conformance.cluster.kind.docker import Docker
 from conformance.cluster.kind.directories import Claim, KindDirectory
 claim = Claim(KindDirectory(Path(sys.argv[1])), Docker(Path(sys.argv[2]) / "docker"))
 for word in sys.argv[3:]:
-    getattr(claim, word)()
+    claim.set_kept(word == "keep")
 print("claimed", flush=True)
 time.sleep(60)
 """

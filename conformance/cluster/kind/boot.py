@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import hashlib
 import json
@@ -12,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import yaml
@@ -22,9 +22,9 @@ from conformance.cluster.embedded import configuration
 from conformance.cluster.identities import SUITE
 from conformance.cluster.kind import images, kwok, lws
 from conformance.cluster.kind.config import SCHEDULER_KUBECONFIG, cluster_config, write_files
+from conformance.cluster.kind.directories import KindDirectory
 from conformance.cluster.kind.docker import Docker
 from conformance.cluster.kind.images import Image
-from conformance.cluster.kind.node import containerd_answers, restart_controller_manager
 from conformance.cluster.kind.options import KindOptions
 from conformance.cluster.kind.pytest_kind import Kind
 from conformance.cluster.kubeconfig import contexts
@@ -39,43 +39,37 @@ STEP_SECONDS = 180.0
 """For each thing that is waited for: 1-10 s on two busy cores, and an image may have to be pulled."""
 
 _CRD = "CustomResourceDefinition"
-_COLLECTIONS = {
-    "Node": "/api/v1/nodes",
-    _CRD: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-}
 _DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", True)
 _ADDONS = (("kube-system", "coredns"), ("local-path-storage", "local-path-provisioner"))
 """Deployments that come with a cluster. Not every node image has both."""
 
 
+@dataclass(kw_only=True)
 class Boot:
     """One attempt to start, or to use a kept cluster again."""
 
-    def __init__(
-        self,
-        *,
-        kind: Kind,
-        docker: Docker,
-        options: KindOptions,
-        nodes: int,
-        environ: Mapping[str, str],
-    ) -> None:
-        self.kind = kind
-        self.docker = docker
-        self.directory = kind.directory
-        self.node = f"{self.directory.cluster}-control-plane"
+    kind: Kind
+    docker: Docker
+    options: KindOptions
+    nodes: int
+    environ: Mapping[str, str]
+    versions: dict[str, str] = field(default_factory=dict)
+    _progress: Progress = field(default_factory=Progress)
+    _given_up: threading.Event = field(default_factory=threading.Event)
+    _api: Api | None = None
+
+    @property
+    def directory(self) -> KindDirectory:
+        return self.kind.directory
+
+    @property
+    def node(self) -> str:
         """Name of the real node, and of its container."""
-        self.versions: dict[str, str] = {}
-        self._options = options
-        self._nodes = nodes
-        self._environ = environ
-        self._progress = Progress()
-        self._given_up = threading.Event()
-        self._api: Api | None = None
+        return f"{self.directory.cluster}-control-plane"
 
     @property
     def api(self) -> Api:
-        """A client with the suite's identity, once the API server is there."""
+        """With the suite's identity, once the API server is there."""
         if self._api is None:
             raise InfraError(f"the kind cluster {self.directory.cluster} has no API server yet")
         return self._api
@@ -83,9 +77,9 @@ class Boot:
     def fingerprint(self) -> str:
         """Of all that a kept cluster cannot change any more."""
         facts = [
-            cluster_config(self._options, self.directory),
-            self._options.node_image,
-            self._nodes,
+            cluster_config(self.options, self.directory),
+            self.options.node_image,
+            self.nodes,
             PINS[Program.LWS].version,
             PINS[Program.KWOK].version,
             manifests.text("audit-policy.yaml").decode(),
@@ -96,7 +90,7 @@ class Boot:
 
     def create(self) -> None:
         """Make the cluster and all that belongs into it. Raises UsageError, InfraError."""
-        write_files(self._options, self.directory)
+        write_files(self.options, self.directory)
         # What may take minutes comes first, in this thread: an interrupt ends it, and nobody waits
         # for it after a failure.
         lws_image, kwok_image = self._image(Program.LWS), self._image(Program.KWOK)
@@ -111,11 +105,11 @@ class Boot:
             version = f"v{self.versions[Program.APISERVER.value]}"
             # Not applied: to account for the fields of such a schema costs the server seconds.
             crds = [*manifests.pod_group_crd(), *crds]
-            for each in (*manifests.simulated_nodes(self._nodes, version=version), *crds):
-                answer = self.api.request("POST", _COLLECTIONS[each["kind"]], each)
-                raise_for(answer, f"creating {each['kind']} {each['metadata']['name']}")
+            for each in (*manifests.simulated_nodes(self.nodes, version=version), *crds):
+                made = self.api.create(self.api.resource_for(each["kind"]), each)
+                raise_for(made, f"creating {each['kind']} {each['metadata']['name']}")
             self._await("new kinds", lambda: readiness.discovered(self.api, crds))
-            restarted = pool.submit(restart_controller_manager, self.docker, self.node)
+            restarted = pool.submit(self.docker.restart_controller_manager, self.node)
             for job in loaded:
                 job.result()
             apply_manifests(self.api, [*kwok.objects(kwok_image.name), *rest])
@@ -126,8 +120,8 @@ class Boot:
         self._wait_ready()
 
     def reuse(self, *, made_at: float) -> None:
-        """Use a kept cluster, made at that time (seconds since the epoch): with an empty audit log
-        and valid certificates."""
+        """Use a kept cluster, made at that time (seconds since 1970): with an empty audit log and valid
+        certificates."""
         # The API server appends, so that its next line is the first of this run.
         self.directory.audit_log.open("w").close()
         self.kind.reuse()
@@ -139,8 +133,7 @@ class Boot:
         self._wait_ready()
 
     def save_logs(self, directory: Path) -> None:
-        """The audit log, what kind said, and the logs of the LeaderWorkerSet controller and of KWOK
-        as far as they can be had."""
+        """The audit log, what kind said, and what the parts said as far as it can be had."""
         directory.mkdir(parents=True, exist_ok=True)
         for source in (self.directory.audit_log, self.directory.log):
             if source.exists():
@@ -161,8 +154,6 @@ class Boot:
         if self._api is not None:
             self._api.close()
 
-    # Parts.
-
     def _connect(self) -> None:
         # A certificate that kubeadm signs in the node: the audit log tells the suite from kind,
         # which is kubernetes-admin.
@@ -170,7 +161,7 @@ class Boot:
         command += [f"--client-name={SUITE}", "--org=system:masters"]
         minted = yaml.safe_load(self.docker.execute(self.node, command))
         admin = contexts.read([self.directory.admin], f"kind-{self.directory.cluster}")
-        suite = dataclasses.replace(admin, user=minted["users"][0]["user"])
+        suite = replace(admin, user=minted["users"][0]["user"])
         self._api = Api.from_kubeconfig(suite.write(self.directory.suite), connections=4)
         self._await("the API server", lambda: readiness.answers(self.api, "/readyz"))
         server = str(self.api.get("/version")["gitVersion"]).removeprefix("v")
@@ -180,14 +171,14 @@ class Boot:
             Program.LWS.value: PINS[Program.LWS].version,
             Program.KWOK.value: PINS[Program.KWOK].version,
             "kind": self.kind.version(),
-            "node image": self._options.node_image,
+            "node image": self.options.node_image,
         }
 
     def _lws_objects(self, image: Image) -> tuple[Objects, Objects]:
         """The CRDs of the LeaderWorkerSet controller, and the rest."""
         objects = lws.prepared(
             lws.manifests(
-                environ=self._environ,
+                environ=self.environ,
                 kustomize=lambda directory: self.kind.kubectl("kustomize", directory),
                 progress=self._progress,
             ),
@@ -198,13 +189,13 @@ class Boot:
 
     def _image(self, program: Program) -> Image:
         return images.find(
-            program, docker=self.docker, environ=self._environ, progress=self._progress
+            program, docker=self.docker, environ=self.environ, progress=self._progress
         )
 
     def _load(self, image: Image) -> None:
         """Have the image in the node. Its containerd answers long before its API server."""
         image.build(self.docker)
-        while not containerd_answers(self.docker, self.directory.cluster, self.node):
+        while not self.docker.containerd_answers(self.directory.cluster, self.node):
             if self._given_up.wait(0.5):
                 raise InfraError("the start of the kind cluster was given up")
         self.kind.load_image(image.name)
@@ -227,7 +218,7 @@ class Boot:
 
     def _wait_ready(self) -> None:
         api = self.api
-        names = [f"node-{index}" for index in range(self._nodes)]
+        names = [f"node-{index}" for index in range(self.nodes)]
         self._await("nodes ready", lambda: readiness.nodes_ready(api, len(names) + 1))
         self._await("service accounts", lambda: readiness.answers(api, readiness.DEFAULT_ACCOUNT))
         self._await("KWOK", lambda: readiness.kwok_works(api, names))

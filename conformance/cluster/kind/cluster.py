@@ -14,7 +14,6 @@ from conformance.cluster.kind import kwok, leftovers, lws
 from conformance.cluster.kind.boot import Boot
 from conformance.cluster.kind.directories import Claim, KindDirectory, new_name, root
 from conformance.cluster.kind.docker import Docker
-from conformance.cluster.kind.node import restart_controller_manager
 from conformance.cluster.kind.options import KEPT_NAME, KindOptions, Tools, find_tools
 from conformance.cluster.kind.pytest_kind import Kind, KindClusterClass
 from conformance.cluster.kind.reaper import remove_containers
@@ -126,7 +125,7 @@ class KindCluster:
 
     def kinds_changed(self) -> None:
         """Restart kube-controller-manager, which takes 1 to 3 s."""
-        restart_controller_manager(self._started.docker, self.node)
+        self._started.docker.restart_controller_manager(self.node)
 
     def export_evidence(self, directory: Path) -> None:
         """Journals, logs of pods, descriptions of the node, and the audit log."""
@@ -205,7 +204,7 @@ class KindCluster:
         nodes, made = docker.nodes(directory.cluster), directory.made()
         running = bool(nodes and made) and all(each.state == "running" for each in nodes)
         if not running:
-            claim.lose()
+            claim.set_kept(False)
             if nodes:
                 remove_containers(str(docker.program), directory.cluster, quiet=0)
         kind = Kind(self._class, directory=directory, tools=tools, image=options.node_image)
@@ -229,7 +228,7 @@ class KindCluster:
         directory.record_made(
             {"fingerprint": fingerprint, "keep": options.keep, "made_at": made_at}
         )
-        claim.keep() if options.keep else claim.lose()
+        claim.set_kept(options.keep)
 
     @property
     def _started(self) -> Boot:

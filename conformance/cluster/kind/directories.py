@@ -31,17 +31,15 @@ class KindDirectory:
         """kind's own kubeconfig: pytest-kind writes it and empties it again."""
         self.suite = path / "suite.kubeconfig"
         self.audit = path / "audit"
-        """What the node's API server writes."""
         self.audit_log = self.audit / "audit.jsonl"
         self.config = path / "kind.yaml"
         self.launcher = path / "kind"
         """What pytest-kind takes for kind."""
         self.log = path / "kind.log"
-        """What kind said."""
-        self.mirrors = path / "mirrors"
-        """Mirrors of registries, for the node's containerd."""
         self.settings = path / "settings"
-        """What the node reads."""
+        """What the node's API server and scheduler read."""
+        self.mirrors = path / "mirrors"
+        """What its containerd reads."""
         self._made = path / "made.json"
 
     def made(self) -> dict[str, Any]:
@@ -70,8 +68,8 @@ class Claim:
     """The use of one cluster by this process, which ends however the process ends."""
 
     def __init__(self, directory: KindDirectory, docker: Docker) -> None:
-        """A cluster that was kept stays so until `lose`; a new one is lost until `keep`. Raises
-        UsageError if another process uses it."""
+        """A cluster that was kept stays so, a new one goes with this process. Raises UsageError if
+        another process uses it."""
         self.directory = directory
         directory.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.kept = directory.made().get("keep") is True
@@ -92,15 +90,10 @@ class Claim:
                 "name another cluster with --cluster-name"
             )
 
-    def keep(self) -> None:
-        """The cluster is complete, and outlives this process from now on."""
-        self.kept = True
-        self._tell("keep")
-
-    def lose(self) -> None:
-        """The cluster goes with this process from now on."""
-        self.kept = False
-        self._tell("lose")
+    def set_kept(self, kept: bool) -> None:
+        """From now on the cluster, which is complete, outlives this process, or goes with it."""
+        self.kept = kept
+        self._tell("keep" if kept else "lose")
 
     def release(self) -> None:
         """End the use. The reaper removes a cluster that is not kept."""
@@ -126,8 +119,7 @@ def root(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def new_name() -> str:
-    """A name that no other run takes: with this process' id and the boot that it belongs to, for
-    people who wonder where a cluster came from."""
+    """One that no other run takes, and that tells people which process of which boot made it."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
     except OSError:

@@ -22,6 +22,26 @@ EXEC_SECONDS = 60.0
 PULL_SECONDS = 600.0
 """For an image of some 100 MB over a slow line."""
 
+_RESTART_SECONDS = 180
+# crictl gives up after 2 s by default, which a busy machine needs for one answer of containerd.
+_CRICTL = "crictl --timeout 60s"
+_RESTART = f"""
+running() {{ {_CRICTL} ps --quiet --name '^kube-controller-manager$'; }}
+old=$(running)
+end=$(($(date +%s) + {_RESTART_SECONDS}))
+while [ "$(date +%s)" -lt "$end" ]; do
+  new=$(running)
+  # Removed, not just ended: kubelet makes a container that it finds dead wait, longer each time.
+  if [ -n "$old" ] && [ "$new" = "$old" ]; then {_CRICTL} rm --force "$old" >/dev/null || true; fi
+  if [ -n "$new" ] && [ "$new" != "$old" ] &&
+    curl --silent --insecure --fail --max-time 2 https://127.0.0.1:10257/healthz >/dev/null
+  then exit 0; fi
+  sleep 0.1
+done
+echo "it did not come back within {_RESTART_SECONDS} s"
+exit 1
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeContainer:
@@ -107,6 +127,20 @@ class Docker:
             return [_node(each) for each in json.loads(inspected.stdout or "[]")]
         except (ValueError, KeyError, TypeError) as error:
             raise InfraError(f"docker inspect answered what is no container: {error}") from error
+
+    def containerd_answers(self, cluster: str, node: str) -> bool:
+        """The node's container runs, and images can be loaded into it."""
+        if not any(each.state == "running" for each in self.nodes(cluster)):
+            return False
+        try:
+            self.execute(node, ["ctr", "--namespace=k8s.io", "version"])
+        except InfraError:
+            return False
+        return True
+
+    def restart_controller_manager(self, node: str) -> None:
+        """End it, and wait until another one answers. Raises InfraError if it does not come back."""
+        self.execute(node, ["sh", "-c", _RESTART], timeout=_RESTART_SECONDS + 30.0)
 
     def _output(
         self, arguments: Sequence[str], *, what: str, timeout: float = ANSWER_SECONDS

@@ -15,7 +15,7 @@ import shlex
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from conformance.cluster.kind import launcher
 from conformance.cluster.kind.directories import KindDirectory
@@ -23,26 +23,7 @@ from conformance.cluster.kind.options import Tools
 from conformance.cluster.processes.reaper_process import script_command
 from conformance.model.errors import InfraError, UsageError
 
-
-class PytestKindCluster(Protocol):
-    """What is used of `pytest_kind.KindCluster`."""
-
-    name: str
-
-    def create(self, config_file: str | Path | None = None) -> None:
-        """`kind create cluster`, unless one of that name is there."""
-
-    def delete(self) -> None:
-        """`kind delete cluster`."""
-
-    def load_docker_image(self, docker_image: str) -> None:
-        """`kind load docker-image`."""
-
-    def kubectl(self, *args: str, **kwargs: int) -> str:
-        """Output of kubectl; `kwargs` are those of `subprocess.run`."""
-
-
-KindClusterClass = Callable[..., PytestKindCluster]
+KindClusterClass = Callable[..., Any]
 """`pytest_kind.KindCluster` itself."""
 
 
@@ -103,7 +84,8 @@ class Kind:
     def kubectl(self, *arguments: str) -> str:
         """Output of kubectl."""
         with self._doing(f"kubectl {' '.join(arguments)[:80]}"):
-            return self._cluster.kubectl(*arguments, stderr=subprocess.PIPE)
+            output: str = self._cluster.kubectl(*arguments, stderr=subprocess.PIPE)
+            return output
 
     def export_logs(self, directory: Path) -> None:
         """`kind export logs`: journals, pods' logs and descriptions."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 import time
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from conformance.cluster.kubeconfig import connectivity, contexts, removal
 from conformance.cluster.kubeconfig.contexts import KubeconfigOptions
@@ -29,6 +30,13 @@ LOAD_SECONDS = 300.0
 COLLECTOR_SECONDS = 35.0
 """kube-controller-manager's garbage collector looks for new kinds every 30 s, and needs a few more
 to list them. Source: kubernetes/kubernetes, garbagecollector `Sync` period."""
+
+
+class _Checked(NamedTuple):
+    kubeconfig: Path
+    api: Api
+    inspection: Inspection
+    closing: contextlib.ExitStack
 
 
 class KubeconfigCluster:
@@ -52,10 +60,7 @@ class KubeconfigCluster:
         self._options = options
         self._profile = profile
         self._tell = tell
-        self._supervisor: Supervisor | None = None
-        self._kubeconfig: Path | None = None
-        self._api: Api | None = None
-        self._inspection: Inspection | None = None
+        self._found: _Checked | None = None
         self._lease: RunLease | None = None
 
     # What every cluster answers; see `protocol.Cluster`.
@@ -67,14 +72,11 @@ class KubeconfigCluster:
     @property
     def kubeconfig(self) -> Path:
         """Private, and gone after `stop()`."""
-        if self._kubeconfig is None:
-            raise InfraError("the cluster was not checked yet, or is closed")
-        return self._kubeconfig
+        return self._checked.kubeconfig
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """The API server's, and those of LeaderWorkerSet and Volcano if they are installed."""
-        return self._inspected.versions
+        return self._checked.inspection.versions
 
     @property
     def users(self) -> Mapping[str, Actor]:
@@ -92,7 +94,7 @@ class KubeconfigCluster:
     @property
     def real_nodes(self) -> RealNodes | None:
         """Marked only in a kind cluster that this suite made and kept."""
-        return RealNodes() if self._inspected.has_real_nodes else None
+        return RealNodes() if self._checked.inspection.has_real_nodes else None
 
     def failure(self) -> str | None:
         """Says that the run can no longer show that it is alive."""
@@ -104,31 +106,29 @@ class KubeconfigCluster:
     def check(self) -> None:
         """Read the kubeconfig, reach the cluster, and make sure that it may be used; see `inspect`. May
         be called again. Raises UsageError within seconds."""
-        if self._inspection is not None:
+        if self._found is not None:
             return
         files = contexts.files(self._options.kubeconfig)
         context = contexts.read(files, self._options.context)
         connectivity.check_identity(context)
-        # The reaper before the file with the identity: it goes with this process.
         directories.sweep()
-        self._supervisor = Supervisor(prefix=directories.prefix())
-        private = self._supervisor.directory / "kubeconfig"
-        try:
-            self._kubeconfig = context.write(private)
-            self._api = Api.from_kubeconfig(private)
-            self._inspection = inspect(self._api, context, self._options, self._profile)
-        except BaseException as error:
-            self._close()
-            if not isinstance(error, UsageError):
-                raise
-            # Nobody knows of the private copy.
-            where = f"{' and '.join(str(file) for file in files)} (context {context.name})"
-            raise UsageError(str(error).replace(str(private), where)) from error
+        with contextlib.ExitStack() as closing:
+            # The reaper before the file with the identity: it goes with this process.
+            supervisor = closing.enter_context(Supervisor(prefix=directories.prefix()))
+            private = context.write(supervisor.directory / "kubeconfig")
+            try:
+                api = closing.enter_context(Api.from_kubeconfig(private))
+                inspection = inspect(api, context, self._options, self._profile)
+            except UsageError as error:
+                # Nobody knows of the private copy.
+                where = f"{' and '.join(str(file) for file in files)} (context {context.name})"
+                raise UsageError(str(error).replace(str(private), where)) from error
+            self._found = _Checked(private, api, inspection, closing.pop_all())
 
     def plan(self) -> list[str]:
-        """What the run will make, and what it needs, a line each. As `check` if that was not called."""
+        """What the run will make, and what it needs, a line each."""
         self.check()
-        return self._inspected.plan(self.run)
+        return self._checked.inspection.plan(self.run)
 
     def start(self) -> Self:
         """Check, and make the run's own namespace."""
@@ -136,9 +136,8 @@ class KubeconfigCluster:
         if self._lease is not None:
             raise InfraError("this run has already begun")
         try:
-            self._inspected.require_lws(self._profile)
-            assert self._api is not None
-            self._lease = RunLease(self._api, self.run)
+            self._checked.inspection.require_lws(self._profile)
+            self._lease = RunLease(self._checked.api, self.run)
             self._lease.start()
         except BaseException:
             self.stop()
@@ -148,7 +147,7 @@ class KubeconfigCluster:
     def load_image(self, image: str) -> None:
         """Load an image into the nodes of a kind cluster (context kind-NAME, `kind` on PATH). Raises
         UsageError for all others, whose nodes pull from a registry, and if the image is not there."""
-        context = self._inspected.context.name
+        context = self._checked.inspection.context.name
         name, program = context.removeprefix("kind-"), shutil.which("kind")
         if name == context or program is None:
             why = "it is no kind cluster" if name == context else "kind is not on PATH"
@@ -172,12 +171,11 @@ class KubeconfigCluster:
     def kinds_changed(self) -> None:
         """Nothing can be restarted here: if kinds are new since the cluster was checked, wait until
         the garbage collector has found them (35 s)."""
-        assert self._api is not None
-        known = {(kind.group, kind.plural) for kind in self._inspected.kinds}
-        now = self._api.discover()
+        kinds, now = self._checked.inspection.kinds, self._checked.api.discover()
+        known = {(kind.group, kind.plural) for kind in kinds}
         if any((kind.group, kind.plural) not in known for kind in now):
             time.sleep(COLLECTOR_SECONDS)
-        self._inspected.kinds[:] = now
+        kinds[:] = now
 
     def export_evidence(self, directory: Path) -> None:
         """Nothing: all that explains a failure stays in the cluster."""
@@ -195,7 +193,9 @@ class KubeconfigCluster:
             # As long as it removes, the run lives.
             self._remove(to_the_end=True)
             lease.stop()
-        self._close()
+        found, self._found = self._found, None
+        if found is not None:
+            found.closing.close()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -203,25 +203,14 @@ class KubeconfigCluster:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    # Parts.
-
     def _remove(self, *, to_the_end: bool) -> None:
-        assert self._api is not None
-        done = removal.remove_run(self._api, self.run, within=END_SECONDS, to_the_end=to_the_end)
+        api = self._checked.api
+        done = removal.remove_run(api, self.run, within=END_SECONDS, to_the_end=to_the_end)
         for sentence in done.stuck:
             self._tell(sentence)
 
-    def _close(self) -> None:
-        api, self._api = self._api, None
-        supervisor, self._supervisor = self._supervisor, None
-        self._kubeconfig = self._inspection = None
-        if api is not None:
-            api.close()
-        if supervisor is not None:
-            supervisor.stop()
-
     @property
-    def _inspected(self) -> Inspection:
-        if self._inspection is None:
+    def _checked(self) -> _Checked:
+        if self._found is None:
             raise InfraError("the cluster was not checked yet, or is closed")
-        return self._inspection
+        return self._found

@@ -7,7 +7,7 @@ import datetime
 import json
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,7 @@ def first_answer(api: Api, context: Context) -> Mapping[str, Any]:
 
 def _unreached(context: Context, error: NoAnswerError) -> str:
     where = f"the API server {context.server} of context {context.name}"
-    causes = list(_causes(error))
+    causes = _causes(error)
     untrusted = next((e for e in causes if isinstance(e, ssl.SSLCertVerificationError)), None)
     if untrusted is not None:
         return _untrusted(where, untrusted)
@@ -85,13 +85,13 @@ def _unreached(context: Context, error: NoAnswerError) -> str:
     return f"{where} cannot be reached ({reason}); is it up, and its address right?"
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Everything below an error; urllib3 keeps some as arguments only."""
-    seen: list[BaseException] = [error]
-    for one in seen:
-        yield one
+def _causes(error: BaseException) -> list[BaseException]:
+    """The error and everything below it; urllib3 keeps some as arguments only."""
+    found = [error]
+    for one in found:
         below = [one.__cause__, one.__context__, *one.args]
-        seen += [each for each in below if isinstance(each, BaseException) and each not in seen]
+        found += [each for each in below if isinstance(each, BaseException) and each not in found]
+    return found
 
 
 def _reason(causes: list[BaseException]) -> str:

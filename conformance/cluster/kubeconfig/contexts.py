@@ -56,6 +56,11 @@ class Context:
         """URL of the API server."""
         return str(self.cluster["server"])
 
+    @property
+    def cleanup(self) -> str:
+        """The command that removes what crashed runs left."""
+        return f"python -m conformance cleanup {CONTEXT_OPTION}={self.name}"
+
     def write(self, path: Path) -> Path:
         """Write a kubeconfig (mode 0600) with nothing but this context, without its namespace."""
         content = {

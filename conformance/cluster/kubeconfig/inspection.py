@@ -7,14 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.cluster.kubeconfig import (
-    connectivity,
-    leftovers,
-    rights,
-    run_lease,
-    stopped_operators,
-)
-from conformance.cluster.kubeconfig.contexts import CONTEXT_OPTION, Context, KubeconfigOptions
+from conformance.cluster.kubeconfig import connectivity, leftovers, rights, run_lease
+from conformance.cluster.kubeconfig.contexts import Context, KubeconfigOptions
 from conformance.cluster.kubeconfig.leftovers import LeftoverObject
 from conformance.cluster.kubeconfig.rights import Right
 from conformance.kube import Api, Resource
@@ -88,7 +82,7 @@ class Inspection:
         if self.crashed:
             lines.append(
                 f"left:    {len(self.crashed)} objects of crashed runs; remove them with "
-                f"python -m conformance cleanup {CONTEXT_OPTION}={context.name}"
+                f"{context.cleanup}"
             )
         return lines
 
@@ -123,9 +117,9 @@ def inspect(
         pods = profile.in_cluster if profile is not None else None
         if pods is not None and len(found) == len(crashed):
             # Else a run that is going on may have stopped it for an instant.
-            stopped_operators.require_running(api, pods, context=context.name)
+            leftovers.require_running(api, pods, context)
         if pods is not None and options.install_operator:
-            stopped_operators.require_none_left(crashed, pods, context=context.name)
+            leftovers.require_none_left(crashed, pods, context)
         real = {"labelSelector": f"{labels.REAL_NODE}=true", "limit": 1}
         nodes = api.request("GET", "/api/v1/nodes", params=real)
         return Inspection(
