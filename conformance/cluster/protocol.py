@@ -13,7 +13,8 @@ from conformance.model.kinds import Actor
 
 
 class Cluster(Protocol):
-    """A cluster that this process opened for a run, and closes after it."""
+    """A cluster that this process opened for a run, and closes after it. The answers that are given
+    here are those of a control plane of the suite's own."""
 
     @property
     def kubeconfig(self) -> Path:
@@ -37,15 +38,18 @@ class Cluster(Protocol):
     @property
     def run(self) -> str:
         """Id of the run, in the labels of what it makes; empty where nothing must be found again."""
+        return ""
 
     @property
     def throw_away(self) -> bool:
         """True if all that is in it goes with it. Then nothing needs to be deleted, and what is left
         when the run ends was left by the operator alone, so the end of the run can be judged."""
+        return True
 
     @property
     def operator_installed(self) -> bool:
         """True if others installed the operator, and the suite only looks for it."""
+        return False
 
     @property
     def process_host(self) -> ProcessHost | None:
@@ -55,6 +59,7 @@ class Cluster(Protocol):
     def real_nodes(self) -> RealNodes | None:
         """How pods find the nodes that run containers among simulated ones; None: all nodes do, or
         none does."""
+        return None
 
     def failure(self) -> str | None:
         """One sentence if a part of it was seen to have died, else None."""
@@ -62,6 +67,7 @@ class Cluster(Protocol):
     def plan(self) -> list[str]:
         """What will be made in it, a line each, for a person who may want to stop it; empty where
         that touches nobody. Raises UsageError if it may not be used; nothing is written."""
+        return []
 
     def start(self) -> Self:
         """Open it; returns once it can be worked with. Raises UsageError for what the user can mend
@@ -74,7 +80,7 @@ class Cluster(Protocol):
 
     def kinds_changed(self) -> None:
         """Call after new CRDs are established: kube-controller-manager's garbage collector looks for
-        new kinds only every 30 s."""
+        new kinds only every 30 s, and until then leaves the children of what is deleted."""
 
     def export_evidence(self, directory: Path) -> None:
         """Write what goes with the cluster and may explain a failure. Raises InfraError, OSError."""
@@ -82,9 +88,16 @@ class Cluster(Protocol):
     def clear(self) -> None:
         """Remove what cases left, where it does not go with the cluster: while the operator still runs,
         since only it takes the finalizers of its graphs away."""
+        return
 
     def stop(self) -> None:
         """Close it and leave nothing behind. May be called again, and before `start`."""
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
 
 class ProcessHost(Cluster, Protocol):

@@ -18,13 +18,14 @@ from conformance.cluster.kind.options import KEPT_NAME, KindOptions, Tools, find
 from conformance.cluster.kind.pytest_kind import Kind, KindClusterClass
 from conformance.cluster.kind.reaper import remove_containers
 from conformance.cluster.nodes import RealNodes
+from conformance.cluster.protocol import Cluster
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.kinds import Actor
 
 _LIVE_SECONDS = 5.0
 
 
-class KindCluster:
+class KindCluster(Cluster):
     """One kind cluster: one real node for the operator, and simulated ones for its graphs.
 
     However the owning process ends, a reaper removes the cluster, unless it is kept."""
@@ -51,11 +52,9 @@ class KindCluster:
         self._claim: Claim | None = None
         self._boot: Boot | None = None
 
-    # What every cluster answers; see `protocol.Cluster`.
+    # What every cluster answers; see `protocol.Cluster`. What a kept one holds needs no id of a run,
+    # and goes with its cases.
 
-    run = ""
-    """What a kept cluster holds is known by its owner label alone."""
-    operator_installed = False
     process_host = None
     real_nodes = RealNodes()
 
@@ -85,13 +84,6 @@ class KindCluster:
     @property
     def throw_away(self) -> bool:
         return not self._options.keep
-
-    def plan(self) -> list[str]:
-        """Empty: the cluster is the suite's own."""
-        return []
-
-    def clear(self) -> None:
-        """Nothing: the namespaces of a kept cluster go with their cases."""
 
     def failure(self) -> str | None:
         """Asks Docker and the API server: 0.1 s, and up to 5 s for a server that is silent."""
@@ -192,12 +184,6 @@ class KindCluster:
                 raise InfraError(f"a container is left behind: {error}") from error
             return
         claim.done()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     def _open(self, claim: Claim, tools: Tools, docker: Docker) -> None:
         directory, options = claim.directory, self._options

@@ -76,23 +76,25 @@ def write_files(options: KindOptions, directory: KindDirectory) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
     (directory.settings / "audit-policy.yaml").write_bytes(manifests.text("audit-policy.yaml"))
     scheduler = yaml.safe_dump(configuration.scheduler(SCHEDULER_KUBECONFIG))
-    (directory.settings / "scheduler.yaml").write_text(scheduler, encoding="utf-8")
+    (directory.settings / "scheduler.yaml").write_text(scheduler, "utf-8")
     # Ours from the start: one that root makes in the node could not be read by another user.
     write_private(directory.audit_log, b"")
     for registry, mirror in options.mirrors.items():
         hosts = directory.mirrors / registry / "hosts.toml"
         hosts.parent.mkdir(parents=True, exist_ok=True)
-        hosts.write_text(mirror_file(registry, mirror), encoding="utf-8")
+        hosts.write_text(mirror_file(registry, mirror), "utf-8")
     content = yaml.safe_dump(cluster_config(options, directory), sort_keys=False)
-    directory.config.write_text(content, encoding="utf-8")
+    directory.config.write_text(content, "utf-8")
 
 
 def mirror_file(registry: str, mirror: str) -> str:
     """containerd's hosts.toml: ask the mirror first, then the registry itself."""
     server = "registry-1.docker.io" if registry == "docker.io" else registry
-    return (
-        f'server = "https://{server}"\n\n[host."{mirror}"]\n  capabilities = ["pull", "resolve"]\n'
-    )
+    return f"""server = "https://{server}"
+
+[host."{mirror}"]
+  capabilities = ["pull", "resolve"]
+"""
 
 
 def _arguments(gates: str, *, audit_log: str) -> dict[str, dict[str, str]]:

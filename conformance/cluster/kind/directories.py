@@ -93,22 +93,18 @@ class Claim:
     def set_kept(self, kept: bool) -> None:
         """From now on the cluster, which is complete, outlives this process, or goes with it."""
         self.kept = kept
-        self._tell("keep" if kept else "lose")
+        with contextlib.suppress(OSError):  # it was killed; the next run removes what is left
+            self._reaper.tell("keep" if kept else "lose")
 
     def release(self) -> None:
         """End the use. The reaper removes a cluster that is not kept."""
         self._reaper.close(reaper.TRY_SECONDS)
 
     def done(self) -> None:
-        """The cluster is removed: its directory goes, too."""
-        self._tell("done")
-        self.release()
-        # The reaper has done so, unless it was killed.
+        """The cluster is removed: its directory goes, too, and nothing is left to the reaper."""
         shutil.rmtree(self.directory.path, ignore_errors=True)
-
-    def _tell(self, word: str) -> None:
-        with contextlib.suppress(OSError):  # it was killed; the next run removes what is left
-            self._reaper.tell(word)
+        self.set_kept(True)
+        self.release()
 
 
 def root(environ: Mapping[str, str] | None = None) -> Path:

@@ -1,4 +1,4 @@
-"""What a user may choose about a kind cluster, and the programs it takes."""
+"""What a user may choose about a kind cluster, and the programs that it takes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class KindOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """The programs that a kind cluster takes, all there."""
+    """Programs that are there."""
 
     kind: Path
     kubectl: Path
@@ -67,8 +67,8 @@ class Tools:
 
 
 def find_tools(options: KindOptions, environ: Mapping[str, str] | None = None) -> Tools:
-    """Given paths first, then PATH. Nothing is ever downloaded: pytest-kind would take a kind of
-    2022, which cannot make a cluster of today. Raises UsageError, naming all that is missing."""
+    """Given paths first, then PATH. Nothing is ever downloaded. Raises UsageError, naming all that is
+    missing."""
     environ = os.environ if environ is None else environ
     provider = environ.get("KIND_EXPERIMENTAL_PROVIDER", "docker")
     if provider != "docker":

@@ -36,12 +36,9 @@ class Kind:
         self.directory = directory
         directory.log.touch()
         words = [*script_command(launcher.__file__), str(directory.log), str(tools.kind)]
-        directory.launcher.write_text(
-            f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8"
-        )
+        directory.launcher.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', "utf-8")
         directory.launcher.chmod(0o700)
-        # Its constructor makes the directory .pytest-kind/NAME; an absolute name is a directory of
-        # its own.
+        # Its constructor makes .pytest-kind/NAME; an absolute name is a directory of its own.
         self._cluster = factory(
             str(directory.path),
             directory.admin,
@@ -84,8 +81,7 @@ class Kind:
     def kubectl(self, *arguments: str) -> str:
         """Output of kubectl."""
         with self._doing(f"kubectl {' '.join(arguments)[:80]}"):
-            output: str = self._cluster.kubectl(*arguments, stderr=subprocess.PIPE)
-            return output
+            return str(self._cluster.kubectl(*arguments, stderr=subprocess.PIPE))
 
     def export_logs(self, directory: Path) -> None:
         """`kind export logs`: journals, pods' logs and descriptions."""

@@ -4,11 +4,9 @@ A script, standard library only. It holds the lock of the cluster's directory fo
 uses the cluster. When the owner ends, it removes the cluster's containers and the directory, unless the
 cluster is kept. If the reaper itself is killed, the next run finds the lock free.
 
-`reaper.py FD OWNER_PID DIRECTORY CLUSTER DOCKER WORD`. Replies on the socket FD, one JSON a line:
-{"ready": true} or {"busy": pid of the owner that holds the lock}. Requests, a word a line:
-
-`keep`, the cluster outlives its owner; `lose`, it does not; `done`, the owner removed it: remove the
-directory and end. WORD is what holds until the owner says something else.
+`reaper.py FD OWNER_PID DIRECTORY CLUSTER DOCKER WORD`. It replies on the socket FD, in JSON:
+{"ready": true} or {"busy": pid of the owner that holds the lock}. The owner says, a word a line,
+whether the cluster outlives it: `keep` or `lose`. WORD holds until then.
 """
 
 from __future__ import annotations
@@ -62,11 +60,9 @@ def remove_containers(docker: str, cluster: str, *, quiet: float = QUIET_SECONDS
 
 
 def last_word(owner: Owner, word: str) -> str:
-    """What the owner said last, once it is gone or done; `word` if it said nothing."""
+    """What the owner said last, once it is gone; `word` if it said nothing."""
     for line in owner.lines():
         word = line.decode()
-        if word == "done":
-            break
     return word
 
 
@@ -79,11 +75,8 @@ def main(argv: list[str]) -> int:
     owner.tell({"busy": holder} if holder else {"ready": True})
     if holder:
         return 1
-    word = last_word(owner, word)
-    if word == "keep":
-        return 0
     # What cannot be removed is found by the next run: its directory stays, with a free lock.
-    if word == "done" or remove_containers(docker, cluster):
+    if last_word(owner, word) == "lose" and remove_containers(docker, cluster):
         shutil.rmtree(directory, ignore_errors=True)
     return 0
 

@@ -18,6 +18,7 @@ from conformance.cluster.kubeconfig.run_lease import RunLease, namespace_of
 from conformance.cluster.nodes import RealNodes
 from conformance.cluster.processes import directory as directories
 from conformance.cluster.processes.supervisor import Supervisor
+from conformance.cluster.protocol import Cluster
 from conformance.kube import FIELD_MANAGER, Api
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.kinds import Actor
@@ -39,7 +40,7 @@ class _Checked(NamedTuple):
     closing: contextlib.ExitStack
 
 
-class KubeconfigCluster:
+class KubeconfigCluster(Cluster):
     """A cluster that was there before the run and stays after it.
 
     All parts of the suite use `kubeconfig`, a private copy of the one context, which goes with this
@@ -65,6 +66,7 @@ class KubeconfigCluster:
 
     # What every cluster answers; see `protocol.Cluster`.
 
+    run = ""
     audit_log = None
     throw_away = False
     process_host = None
@@ -196,12 +198,6 @@ class KubeconfigCluster:
         found, self._found = self._found, None
         if found is not None:
             found.closing.close()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     def _remove(self, *, to_the_end: bool) -> None:
         api = self._checked.api

@@ -120,8 +120,7 @@ def inspect(
             leftovers.require_running(api, pods, context)
         if pods is not None and options.install_operator:
             leftovers.require_none_left(crashed, pods, context)
-        real = {"labelSelector": f"{labels.REAL_NODE}=true", "limit": 1}
-        nodes = api.request("GET", "/api/v1/nodes", params=real)
+        real_nodes = leftovers.listed(api, "/api/v1/nodes", f"{labels.REAL_NODE}=true")
         return Inspection(
             context=context,
             options=options,
@@ -131,7 +130,7 @@ def inspect(
             versions=_versions(api, server, kinds),
             lacking=lacking,
             crashed=crashed,
-            has_real_nodes=bool(nodes.ok and nodes.body.get("items")),
+            has_real_nodes=bool(real_nodes),
         )
     except InfraError as error:
         raise UsageError(f"context {context.name} cannot be used: {error}") from error

@@ -3,7 +3,6 @@ and operators that a case had scaled to 0, found by an annotation."""
 
 from __future__ import annotations
 
-import datetime
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,29 +64,33 @@ def find(api: Api, *, run: str | None = None) -> list[LeftoverObject]:
         if item["metadata"]["name"] == run_lease.namespace_of(_run_of(item))
         and run_lease.alive(api, item)
     }
-    found = [(NAMESPACE, item) for item in namespaces]
+
+    def row(resource: Resource, item: dict[str, Any]) -> LeftoverObject:
+        meta, run = item["metadata"], _run_of(item)
+        alive = run in going_on
+        if not run and resource == NAMESPACE:
+            alive = run_lease.age(meta["creationTimestamp"], now) < _NO_RUN_SECONDS
+        return LeftoverObject(
+            resource=resource, name=meta["name"], uid=meta["uid"], run=run, alive=alive
+        )
+
+    found = [row(NAMESPACE, item) for item in namespaces]
     for resource in api.discover():
         if not resource.namespaced and resource.kind != NAMESPACE.kind:
-            listed = api.request("GET", resource.path(), params={"labelSelector": selector})
-            items = (listed.body.get("items") or ()) if listed.ok else ()
-            found += [(resource, item) for item in items]
-    return [
-        LeftoverObject(
-            resource=resource,
-            name=str(item["metadata"]["name"]),
-            uid=str(item["metadata"]["uid"]),
-            run=_run_of(item),
-            alive=_run_of(item) in going_on or (resource == NAMESPACE and _is_young(item, now)),
-        )
-        for resource, item in found
-    ]
+            found += [row(resource, item) for item in listed(api, resource.path(), selector)]
+    return found
+
+
+def listed(api: Api, path: str, selector: str = "") -> list[dict[str, Any]]:
+    """The objects of a collection; none where they may not be listed."""
+    answer = api.request("GET", path, params={"labelSelector": selector} if selector else None)
+    return list(answer.body.get("items") or ()) if answer.ok else []
 
 
 def stopped_operators(api: Api) -> list[StoppedOperator]:
     """All in the cluster; none where its Deployments may not be listed."""
-    answer = api.request("GET", DEPLOYMENTS.path())
-    rows = (answer.body.get("items") or ()) if answer.ok else ()
-    return [row for row in map(_stopped, rows) if row is not None]
+    rows = map(_stopped, listed(api, DEPLOYMENTS.path()))
+    return [row for row in rows if row is not None]
 
 
 def start(api: Api, row: StoppedOperator) -> str:
@@ -133,11 +136,6 @@ def _stopped(deployment: dict[str, Any]) -> StoppedOperator | None:
     said = note.rpartition(" ")[2]
     replicas = int(said) if said.isdecimal() else 1
     return StoppedOperator(namespace=meta["namespace"], name=meta["name"], replicas=replicas)
-
-
-def _is_young(item: dict[str, Any], now: datetime.datetime) -> bool:
-    created = datetime.datetime.fromisoformat(item["metadata"]["creationTimestamp"])
-    return not _run_of(item) and (now - created).total_seconds() < _NO_RUN_SECONDS
 
 
 def _run_of(item: dict[str, Any]) -> str:

@@ -107,7 +107,7 @@ def _remove_graphs(
             (kind, str(meta["name"]), row.name)
             for row in rows
             if row.is_namespace
-            for meta in _metadata(api, kind, row.name)
+            for meta in _metadata(api, kind, row)
         ]
         if found:
             tell(f"deleting {len(found)} {kind.kind} so that their finalizers can run")
@@ -116,11 +116,8 @@ def _remove_graphs(
         _remaining(found, lambda each: api.read(*each) is not None, end=end)
 
 
-def _metadata(api: Api, kind: Resource, namespace: str) -> list[dict[str, Any]]:
-    """Of all objects of a kind; of none where they may not be listed."""
-    answer = api.request("GET", kind.path(namespace))
-    items = (answer.body.get("items") or ()) if answer.ok else ()
-    return [item["metadata"] for item in items]
+def _metadata(api: Api, kind: Resource, namespace: LeftoverObject) -> list[dict[str, Any]]:
+    return [item["metadata"] for item in leftovers.listed(api, kind.path(namespace.name))]
 
 
 def _remove_each(
@@ -165,7 +162,7 @@ def _why(api: Api, row: LeftoverObject) -> str:
         _finalizer_text(f"{kind} {meta['name']} -n {row.name}", meta["finalizers"])
         for kind in api.discover()
         if kind.namespaced
-        for meta in _metadata(api, kind, row.name)
+        for meta in _metadata(api, kind, row)
         if meta.get("finalizers")
     ]
     if guarded:

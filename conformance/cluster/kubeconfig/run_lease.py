@@ -14,6 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import urllib3
+
 from conformance.kube import Answer, Api, Resource, raise_for
 from conformance.model import labels
 from conformance.model.errors import InfraError
@@ -91,12 +93,14 @@ def alive(api: Api, namespace: dict[str, Any]) -> bool:
     now = server_time(answer)
     if answer.code == 404:
         # The Lease is made shortly after its namespace.
-        return not meta.get("deletionTimestamp") and _within(now, str(meta["creationTimestamp"]))
+        return (
+            "deletionTimestamp" not in meta and age(meta["creationTimestamp"], now) < ALIVE_SECONDS
+        )
     spec = raise_for(answer, f"reading the Lease of {meta['name']}").body.get("spec") or {}
     here = _lives_here(str(spec.get("holderIdentity") or ""))
     if here is not None:
         return here
-    return _within(now, str(spec.get("renewTime") or meta["creationTimestamp"]))
+    return age(spec.get("renewTime") or meta["creationTimestamp"], now) < ALIVE_SECONDS
 
 
 def holder() -> str:
@@ -107,11 +111,10 @@ def holder() -> str:
 
 def _lives_here(identity: str) -> bool | None:
     """True or False if the holder is a process of this machine, None if that cannot be told."""
-    host, _, rest = identity.partition("/")
-    parts = rest.split("/")
-    if host != socket.gethostname() or len(parts) != 3 or not parts[0] or parts[0] != _boot():
+    parts = identity.split("/")
+    if len(parts) != 4 or parts[:2] != [socket.gethostname(), _boot()] or not parts[1]:
         return None
-    return parts[1].isdigit() and _started(int(parts[1])) == parts[2] != ""
+    return parts[2].isdigit() and _started(int(parts[2])) == parts[3] != ""
 
 
 def _boot() -> str:
@@ -137,15 +140,16 @@ def _started(pid: int) -> str:
 
 def server_time(answer: Answer) -> datetime.datetime:
     """The API server's clock as of an answer; this machine's if it does not say."""
-    said = next((value for name, value in answer.headers.items() if name.lower() == "date"), "")
     try:
+        said = urllib3.HTTPHeaderDict(answer.headers).get("Date", "")
         return email.utils.parsedate_to_datetime(said)
     except ValueError:
         return datetime.datetime.now(datetime.UTC)
 
 
-def _within(now: datetime.datetime, stamp: str) -> bool:
-    return (now - datetime.datetime.fromisoformat(stamp)).total_seconds() < ALIVE_SECONDS
+def age(stamp: str, now: datetime.datetime) -> float:
+    """Seconds since a time as Kubernetes writes it."""
+    return (now - datetime.datetime.fromisoformat(stamp)).total_seconds()
 
 
 def _stamp(when: datetime.datetime) -> str:
