@@ -138,12 +138,13 @@ class Boot:
         for source in (self.directory.audit_log, self.directory.log):
             if source.exists():
                 shutil.copyfile(source, directory / source.name)
-        for program, namespace, label in (
+        parts = (
             (Program.LWS, lws.NAMESPACE, "app.kubernetes.io/name=lws"),
             (Program.KWOK, kwok.NAMESPACE, f"app={kwok.NAME}"),
-        ):
-            pods = f"/api/v1/namespaces/{namespace}/pods"
-            with contextlib.suppress(InfraError):  # there may be no API server to ask
+        )
+        with contextlib.suppress(InfraError):  # there may be no API server to ask
+            for program, namespace, label in parts:
+                pods = f"/api/v1/namespaces/{namespace}/pods"
                 for pod in self.api.list(pods, {"labelSelector": label})[0]:
                     log = self.api.request("GET", f"{pods}/{pod['metadata']['name']}/log")
                     if log.ok:

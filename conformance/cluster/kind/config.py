@@ -22,10 +22,8 @@ from conformance.model.labels import REAL_NODE
 
 SETTINGS = "/etc/dgd-conformance"
 """In the node: the audit policy and the scheduler's configuration."""
-
 SCHEDULER_KUBECONFIG = "/etc/kubernetes/scheduler.conf"
 """In the node, written by kubeadm."""
-
 _MIRRORS = "/etc/containerd/certs.d"
 _CONTROL_PLANE_TAINT = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
 

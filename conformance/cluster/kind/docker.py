@@ -15,13 +15,10 @@ from conformance.model.errors import InfraError, UsageError
 
 ANSWER_SECONDS = 30.0
 """For the daemon to answer: it takes 0.1 s, more on a machine under load."""
-
 EXEC_SECONDS = 60.0
 """For a short command in the node."""
-
 PULL_SECONDS = 600.0
 """For an image of some 100 MB over a slow line."""
-
 _RESTART_SECONDS = 180
 # crictl gives up after 2 s by default, which a busy machine needs for one answer of containerd.
 _CRICTL = "crictl --timeout 60s"

@@ -23,14 +23,11 @@ from conformance.cluster.processes.owner import Owner
 
 CLUSTER_LABEL = "io.x-k8s.kind.cluster"
 """kind's label of a cluster's containers."""
-
 AUDIT = "/var/log/dgd-conformance"
 """In the node: the directory of the audit log. A kind node with this mount is one of ours."""
-
 QUIET_SECONDS = 3.0
 """Without a container, after which none will come: a `docker run` that was under way at the
 owner's death may still make one."""
-
 TRY_SECONDS = 120.0
 """For Docker to remove them."""
 
