@@ -16,7 +16,6 @@ import yaml
 
 from conformance.cluster.certificates import Authority
 from conformance.cluster.embedded.configuration import LWS_CONTROLLER
-from conformance.cluster.kind.pins import LWS_MANIFESTS, LWS_RELEASES, LWS_RELEASES_VARIABLE
 from conformance.cluster.nodes import on_real_node
 from conformance.cluster.programs import lws_manifests
 from conformance.cluster.programs.download import PROBE_SECONDS
@@ -31,6 +30,10 @@ DEPLOYMENT = "lws-controller-manager"
 USER = f"system:serviceaccount:{NAMESPACE}:lws-controller-manager"
 """Its name in the audit log."""
 
+RELEASES = "https://github.com/kubernetes-sigs/lws/releases/download"
+RELEASES_VARIABLE = "DGD_CONFORMANCE_LWS_URL"
+"""Another base URL of the releases; empty: the manifests come from the Go module."""
+
 _SERVICE = "lws-webhook-service"
 _SECRET = "lws-webhook-server-cert"
 _CONFIG = "lws-manager-config"
@@ -44,9 +47,9 @@ def manifests(
     """The pinned release's: as it was released or, where that cannot be reached, from its Go module
     by `kustomize` (a directory in, YAML out). Both are kept in the cache. Raises InfraError."""
     cache = cache_root(environ) / f"lws-{PINS[Program.LWS].version}-manifests"
-    base = environ.get(LWS_RELEASES_VARIABLE, LWS_RELEASES).rstrip("/")
+    base = environ.get(RELEASES_VARIABLE, RELEASES).rstrip("/")
     if base:
-        url = f"{base}/{LWS_MANIFESTS}"
+        url = f"{base}/v{PINS[Program.LWS].version}/manifests.yaml"
         kept = cache / f"{hashlib.sha256(url.encode()).hexdigest()[:12]}.json"
         with contextlib.suppress(OSError, ValueError):
             return lws_manifests.load(kept)

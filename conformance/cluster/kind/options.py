@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from conformance.cluster.kind.pins import DEFAULT_KUBERNETES, KIND_VERSION, node_image
+from conformance.cluster.kind.images import DEFAULT_KUBERNETES, KIND_VERSION, node_image
 from conformance.model.errors import UsageError
 
 KEPT_NAME = "dgd-conformance"

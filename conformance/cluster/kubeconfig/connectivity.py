@@ -20,7 +20,15 @@ from conformance.model.errors import InfraError, UsageError
 
 REACH_SECONDS = 5.0
 """Until the API server must have answered a small request; a far one needs a second."""
-_OPENSSL_EXPIRED, _OPENSSL_OTHER_HOST = 10, 62
+# OpenSSL's code of a verification → what is wrong.
+_UNTRUSTED = {
+    10: "its certificate has expired",
+    62: "its certificate is for another name (`tls-server-name` in the kubeconfig may help)",
+}
+_UNKNOWN_AUTHORITY = (
+    "its certificate is not signed by the certificate-authority of the kubeconfig; was the cluster "
+    "made anew?"
+)
 
 
 def check_identity(context: Context, *, now: datetime.datetime | None = None) -> None:
@@ -73,9 +81,10 @@ def first_answer(api: Api, context: Context) -> Mapping[str, Any]:
 def _unreached(context: Context, error: NoAnswerError) -> str:
     where = f"the API server {context.server} of context {context.name}"
     causes = _causes(error)
-    untrusted = next((e for e in causes if isinstance(e, ssl.SSLCertVerificationError)), None)
-    if untrusted is not None:
-        return _untrusted(where, untrusted)
+    for cause in causes:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            why = _UNTRUSTED.get(cause.verify_code, _UNKNOWN_AUTHORITY)
+            return f"{where} is not trusted ({cause.verify_message}): {why}"
     reason = _reason(causes)
     if error.proxy is not None:
         return (
@@ -95,8 +104,8 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 
 def _reason(causes: list[BaseException]) -> str:
-    # urllib3 calls a refused connection a timeout, too: what the system said counts first.
     late = f"no answer within {REACH_SECONDS:g} s"
+    # urllib3 calls a refused connection a timeout, too: what the system said counts first.
     for kind, text in (
         (ConnectionRefusedError, "connection refused"),
         (socket.gaierror, "its name cannot be resolved"),
@@ -107,19 +116,6 @@ def _reason(causes: list[BaseException]) -> str:
             return text
     last = causes[-1]
     return " ".join(str(last).split())[:160] or type(last).__name__
-
-
-def _untrusted(where: str, error: ssl.SSLCertVerificationError) -> str:
-    if error.verify_code == _OPENSSL_EXPIRED:
-        why = "its certificate has expired"
-    elif error.verify_code == _OPENSSL_OTHER_HOST:
-        why = "its certificate is for another name (`tls-server-name` in the kubeconfig may help)"
-    else:
-        why = (
-            "its certificate is not signed by the certificate-authority of the kubeconfig; was the "
-            "cluster made anew?"
-        )
-    return f"{where} is not trusted ({error.verify_message}): {why}"
 
 
 def _unknown_identity(context: Context) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.cluster.kubeconfig import connectivity, leftovers, rights, run_lease
+from conformance.cluster.kubeconfig import connectivity, leftovers, rights
 from conformance.cluster.kubeconfig.contexts import Context, KubeconfigOptions
 from conformance.cluster.kubeconfig.leftovers import LeftoverObject
 from conformance.cluster.kubeconfig.rights import Right
+from conformance.cluster.kubeconfig.run_lease import namespace_of
 from conformance.kube import Api, Resource
 from conformance.model import labels
 from conformance.model.errors import InfraError, UsageError
@@ -60,8 +61,7 @@ class Inspection:
             f"cluster: {context.server} (context {context.name}): {self.reason}",
             f"makes:   namespaces labelled {labels.RUN}={run}, each deleted after its case; in "
             "them graphs, components and what cases place as others do; all else is the operator's",
-            f"         namespace {run_lease.namespace_of(run)} with a Lease that says that this run is "
-            "alive",
+            f"         namespace {namespace_of(run)} with a Lease that says that this run is alive",
             "         with --install-operator: the operator, its CRDs, ClusterRoles and webhooks, "
             "labelled, and removed at the end; what was there before is not changed"
             if self.options.install_operator
@@ -80,9 +80,9 @@ class Inspection:
         if context.namespace:
             lines.append(f"ignores: the context's default namespace {context.namespace}")
         if self.crashed:
+            count = len(self.crashed)
             lines.append(
-                f"left:    {len(self.crashed)} objects of crashed runs; remove them with "
-                f"{context.cleanup}"
+                f"left:    {count} objects of crashed runs; remove them with {context.cleanup}"
             )
         return lines
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -119,22 +119,18 @@ def missing(api: Api, rights: Iterable[Right]) -> list[Right]:
 def require(api: Api, rights: Iterable[Right], *, who: str) -> None:
     """Raises UsageError with one table of all that `who` lacks."""
     lacking = missing(api, rights)
-    if lacking:
-        raise UsageError(
-            f"{who} lacks rights that a run needs (they are listed below); nothing was written\n"
-            f"{table(lacking)}\n"
-            "give it a ClusterRole with these, or name the context of a user that has them"
-        )
-
-
-def table(rights: Sequence[Right]) -> str:
-    """The rights, one a line."""
+    if not lacking:
+        return
     rows = [("RESOURCE", "VERBS", "NAMESPACE", "FOR")]
-    rows += [(r.name, ",".join(r.verbs), r.namespace or "(all)", r.why) for r in rights]
+    rows += [(r.name, ",".join(r.verbs), r.namespace or "(all)", r.why) for r in lacking]
     first, second, third = (max(len(row[column]) for row in rows) for column in range(3))
-    return "\n".join(
+    table = "\n".join(
         f"  {name:{first}}  {verbs:{second}}  {namespace:{third}}  {why}"
         for name, verbs, namespace, why in rows
+    )
+    raise UsageError(
+        f"{who} lacks rights that a run needs (they are listed below); nothing was written\n{table}\n"
+        "give it a ClusterRole with these, or name the context of a user that has them"
     )
 
 
@@ -147,10 +143,6 @@ def _allowed(api: Api, right: Right, verb: str) -> bool:
         "verb": verb,
         "namespace": right.namespace,
     }
-    body = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": {key: value for key, value in attributes.items() if value}},
-    }
+    body = {"spec": {"resourceAttributes": attributes}}
     answer = raise_for(api.request("POST", REVIEWS, body), "asking for the suite's own rights")
     return bool((answer.body.get("status") or {}).get("allowed"))

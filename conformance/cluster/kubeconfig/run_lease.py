@@ -58,7 +58,7 @@ class RunLease:
         namespace = {"metadata": {"name": name, "labels": marks}}
         made = raise_for(self._api.create(NAMESPACE, namespace), f"creating namespace {name}")
         spec = {
-            "holderIdentity": holder(),
+            "holderIdentity": _holder(),
             "leaseDurationSeconds": int(ALIVE_SECONDS),
             "renewTime": _stamp(server_time(made)),
         }
@@ -103,7 +103,7 @@ def alive(api: Api, namespace: dict[str, Any]) -> bool:
     return age(spec.get("renewTime") or meta["creationTimestamp"], now) < ALIVE_SECONDS
 
 
-def holder() -> str:
+def _holder() -> str:
     """This process, as others on the machine find it: host/boot/pid/start."""
     pid = os.getpid()
     return "/".join((socket.gethostname(), _boot(), str(pid), _started(pid)))
