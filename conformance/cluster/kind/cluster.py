@@ -26,9 +26,8 @@ _LIVE_SECONDS = 5.0
 
 
 class KindCluster(Cluster):
-    """One kind cluster: one real node for the operator, and simulated ones for its graphs.
-
-    However the owning process ends, a reaper removes the cluster, unless it is kept."""
+    """One real node for the operator, and simulated ones for its graphs. However the owning process
+    ends, a reaper removes the cluster, unless it is kept."""
 
     def __init__(
         self,
@@ -39,9 +38,9 @@ class KindCluster(Cluster):
         logs: Path | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        """`cluster_class`: pytest-kind's `KindCluster`. `nodes` simulated nodes with 128 GPUs each.
-        `logs`: a directory that gets the audit log and the logs of the parts at the end, and all
-        that kind can export if the start fails. `environ` None: this process' environment."""
+        """`nodes` simulated nodes with 128 GPUs each. `logs`: a directory that gets the audit log and
+        the parts' logs at the end, and all that kind can export if the start fails. `environ` None:
+        this process' environment."""
         if nodes < 1:
             raise UsageError(f"a kind cluster needs at least 1 simulated node, found {nodes}")
         self._options = options
@@ -60,7 +59,6 @@ class KindCluster(Cluster):
 
     @property
     def kubeconfig(self) -> Path:
-        """Its context is kind-NAME."""
         return self._started.directory.suite
 
     @property
@@ -138,8 +136,7 @@ class KindCluster(Cluster):
     # Start and end.
 
     def start(self) -> Self:
-        """Make the cluster, or use a kept one again, until nodes are ready, the LeaderWorkerSet
-        webhook, DNS and KWOK answer, and namespaces get their service account."""
+        """Make the cluster, or use a kept one again."""
         if self._claim is not None:
             raise InfraError("this kind cluster is already started")
         options = self._options

@@ -106,13 +106,13 @@ class Docker:
         self._output(command, what=f"building the image {tag}", timeout=PULL_SECONDS)
 
     def execute(self, container: str, argv: Sequence[str], *, timeout: float = EXEC_SECONDS) -> str:
-        """Output of a command in a container. Raises InfraError if it fails."""
+        """Output of a command in a container. Raises InfraError."""
         command = ["exec", container, *argv]
         return self._output(command, what=f"{argv[0]} in {container}", timeout=timeout)
 
     def nodes(self, cluster: str | None = None) -> list[NodeContainer]:
         """The node containers of one kind cluster, or of all; those that do not run, too. Raises
-        InfraError if Docker does not say."""
+        InfraError."""
         label = CLUSTER_LABEL if cluster is None else f"{CLUSTER_LABEL}={cluster}"
         listed = self._output(["ps", "-aq", "--filter", f"label={label}"], what="docker ps")
         identifiers = listed.split()

@@ -59,8 +59,7 @@ def find(docker: Docker, environ: Mapping[str, str] | None = None) -> list[Lefto
 def sweep(
     docker: Docker, environ: Mapping[str, str] | None = None, *, kept: bool = False
 ) -> list[LeftoverCluster]:
-    """Remove what killed runs left behind, and `kept` clusters if asked; returns what is gone. Raises
-    InfraError if Docker does not answer."""
+    """Remove what killed runs left, and kept ones if asked; returns what is gone. Raises InfraError."""
     removed = []
     for leftover in find(docker, environ):
         if leftover.kept and not kept:

@@ -1,12 +1,10 @@
 """pytest-kind's cluster, used around its faults.
 
-The class is handed in: its package is GPL and an optional extra, which the suite never imports.
-What it would do by itself, and what is done here instead:
-- it downloads a kind and a kubectl of 2022: it always gets the paths of programs that are there;
-- it makes `.pytest-kind/NAME` in the current directory: its directory is our own;
-- it uses a cluster again with whatever its kubeconfig holds: the kubeconfig is exported first;
-- it neither keeps kind's output nor ends kind with the test run: `launcher` does;
-- it does not wait for the node, and knows neither `export logs` nor image archives."""
+The class is handed in: its package is GPL and an optional extra, which the suite never imports. By
+itself it downloads a kind and a kubectl of 2022: it gets the paths of programs that are there. It makes
+`.pytest-kind/NAME` in the current directory: its directory is our own. It uses a cluster again with
+whatever its kubeconfig holds: that is exported first. It neither keeps kind's output nor ends kind with
+the test run: `launcher` does."""
 
 from __future__ import annotations
 

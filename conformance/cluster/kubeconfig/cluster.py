@@ -41,11 +41,8 @@ class _Checked(NamedTuple):
 
 
 class KubeconfigCluster(Cluster):
-    """A cluster that was there before the run and stays after it.
-
-    All parts of the suite use `kubeconfig`, a private copy of the one context, which goes with this
-    process however it ends.
-    """
+    """A cluster that was there before the run and stays after it. All parts of the suite use a private
+    copy of the one context, which goes with this process however it ends."""
 
     def __init__(
         self,
@@ -54,10 +51,9 @@ class KubeconfigCluster(Cluster):
         profile: Profile | None = None,
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`profile`: of the operator that cases will change, whose rights are asked for; None: all that
-        any would need. `tell` hears what could not be removed at the end."""
+        """`profile`: of the operator, for the rights that its cases need; None: that any would need.
+        `tell` hears what could not be removed at the end."""
         self.run = uuid.uuid4().hex[:8]
-        """Id of the run, for `open_namespace` and for labels of what is installed."""
         self._options = options
         self._profile = profile
         self._tell = tell
@@ -73,7 +69,6 @@ class KubeconfigCluster(Cluster):
 
     @property
     def kubeconfig(self) -> Path:
-        """Private, and gone after `stop()`."""
         return self._checked.kubeconfig
 
     @property
@@ -90,7 +85,6 @@ class KubeconfigCluster(Cluster):
 
     @property
     def operator_installed(self) -> bool:
-        """True without --install-operator: then no cluster-scoped object is made."""
         return not self._options.install_operator
 
     @property
@@ -106,8 +100,7 @@ class KubeconfigCluster(Cluster):
         return f"the run's Lease in namespace {namespace_of(self.run)} cannot be renewed: {problem}"
 
     def check(self) -> None:
-        """Read the kubeconfig, reach the cluster, and make sure that it may be used; see `inspect`. May
-        be called again. Raises UsageError within seconds."""
+        """Make sure that the cluster may be used; see `inspect`. Raises UsageError within seconds."""
         if self._found is not None:
             return
         files = contexts.files(self._options.kubeconfig)
@@ -147,8 +140,7 @@ class KubeconfigCluster(Cluster):
         return self
 
     def load_image(self, image: str) -> None:
-        """Load an image into the nodes of a kind cluster (context kind-NAME, `kind` on PATH). Raises
-        UsageError for all others, whose nodes pull from a registry, and if the image is not there."""
+        """By kind, if it is a kind cluster: the nodes of all others pull from a registry."""
         context = self._checked.inspection.context.name
         name, program = context.removeprefix("kind-"), shutil.which("kind")
         if name == context or program is None:
@@ -171,8 +163,7 @@ class KubeconfigCluster(Cluster):
             raise UsageError(f"kind could not load {image} into cluster {name}: {said[-1]}")
 
     def kinds_changed(self) -> None:
-        """Nothing can be restarted here: if kinds are new since the cluster was checked, wait until
-        the garbage collector has found them (35 s)."""
+        """If kinds are new, wait until the garbage collector has found them: nobody may restart it."""
         kinds, now = self._checked.inspection.kinds, self._checked.api.discover()
         known = {(kind.group, kind.plural) for kind in kinds}
         if any((kind.group, kind.plural) not in known for kind in now):
@@ -188,8 +179,7 @@ class KubeconfigCluster(Cluster):
             self._remove(to_the_end=False)
 
     def stop(self) -> None:
-        """Remove all that the run made, and the private kubeconfig. What does not go away is reported,
-        and `cleanup` finds it later."""
+        """Remove all that the run made. What does not go away is told, and `cleanup` finds it later."""
         lease, self._lease = self._lease, None
         if lease is not None:
             # As long as it removes, the run lives.

@@ -75,8 +75,8 @@ class Context:
 
 
 def files(given: Path | None, environ: Mapping[str, str] | None = None) -> list[Path]:
-    """The files that count: the given one, else those of KUBECONFIG, else the default one. Raises
-    UsageError if none exists."""
+    """The given one, else those of KUBECONFIG, else the default one. Raises UsageError if none
+    exists."""
     variable = (os.environ if environ is None else environ).get("KUBECONFIG")
     if given is not None:
         named, source = [str(given)], f"--kubeconfig={given}"
@@ -92,8 +92,7 @@ def files(given: Path | None, environ: Mapping[str, str] | None = None) -> list[
 
 
 def read(paths: Sequence[Path], name: str | None) -> Context:
-    """The context of that name. Raises UsageError, with those that there are, if none is named or it
-    is not among them; for a file that cannot be read; if its cluster or user is missing."""
+    """The context of that name. Raises UsageError if none is named, or it is not there or not whole."""
     contexts = _merged(paths, "contexts")
     listed = ", ".join(contexts) or "none"
     where = ", ".join(str(path) for path in paths)

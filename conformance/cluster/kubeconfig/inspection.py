@@ -87,8 +87,7 @@ class Inspection:
         return lines
 
     def require_lws(self, profile: Profile | None) -> None:
-        """Raises UsageError if a multinode operator would find no LeaderWorkerSet: a platform is not
-        the suite's to install."""
+        """Raises UsageError if a multinode operator would find no LeaderWorkerSet."""
         multinode = profile is not None and profile.supports(Feature.MULTINODE)
         if multinode and not serves(self.kinds, LWS, LWS_GROUP):
             raise UsageError(
@@ -101,8 +100,8 @@ class Inspection:
 def inspect(
     api: Api, context: Context, options: KubeconfigOptions, profile: Profile | None
 ) -> Inspection:
-    """Reach the cluster, and make sure that it may be used. Reads only until that is known, and writes
-    nothing after it either. Raises UsageError in one sentence (or one table of rights)."""
+    """Reach the cluster, and make sure that it may be used. Writes nothing. Raises UsageError in one
+    sentence (or one table of rights)."""
     server = connectivity.first_answer(api, context)
     try:
         # Before any question that is a POST: a cluster that is not the user's sees reads alone.
@@ -137,7 +136,7 @@ def inspect(
 
 
 def serves(kinds: Iterable[Resource], kind: str, group: str) -> bool:
-    """True if the cluster serves the kind."""
+    """Whether the cluster serves the kind."""
     return any(row.kind == kind and row.group == group for row in kinds)
 
 
@@ -175,22 +174,19 @@ def _unseen(api: Api, kinds: Sequence[Resource]) -> list[Resource]:
 
 
 def _versions(api: Api, server: Mapping[str, Any], kinds: Sequence[Resource]) -> dict[str, str]:
-    """The API server's, and those of LeaderWorkerSet and Volcano if they are installed."""
+    """The API server's, and those of LeaderWorkerSet and Volcano if they are installed: from their
+    Deployment's version label or the tag of its first image."""
     found = {"kube-apiserver": str(server.get("gitVersion") or _UNKNOWN)}
     for program, (kind, group, namespace, name) in _CONTROLLERS.items():
         if serves(kinds, kind, group):
-            found[program] = _version_of(api, namespace, name)
+            answer = api.request("GET", leftovers.DEPLOYMENTS.path(namespace, name))
+            found[program] = (_version_of(answer.body) if answer.ok else "") or _UNKNOWN
     return found
 
 
-def _version_of(api: Api, namespace: str, name: str) -> str:
-    """From a Deployment's version label or the tag of its first image."""
-    answer = api.request("GET", f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}")
-    if not answer.ok:
-        return _UNKNOWN
-    marks = (answer.body.get("metadata") or {}).get("labels") or {}
-    if marks.get("app.kubernetes.io/version"):
-        return str(marks["app.kubernetes.io/version"])
-    container = answer.body["spec"]["template"]["spec"]["containers"][0]
+def _version_of(deployment: Mapping[str, Any]) -> str:
+    marks = deployment["metadata"].get("labels") or {}
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
     image = str(container.get("image", "")).partition("@")[0]
-    return image.rpartition("/")[2].partition(":")[2] or _UNKNOWN
+    tag = image.rpartition("/")[2].partition(":")[2]
+    return str(marks.get("app.kubernetes.io/version") or tag)

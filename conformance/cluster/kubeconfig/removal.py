@@ -1,6 +1,5 @@
-"""Removal of leftover objects, in order: graphs first, so that a living operator can run their
-finalizers. A finalizer that nobody runs is reported and not taken away, since it may guard something
-outside the cluster."""
+"""Removal of leftover objects: graphs first, so that a living operator can run their finalizers. One
+that nobody runs is told and not taken away, since it may guard something outside the cluster."""
 
 from __future__ import annotations
 
@@ -52,8 +51,8 @@ def remove(
     namespaces_within: float = NAMESPACES_SECONDS,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Removal:
-    """Remove these, in the order that lets controllers do their part, and wait (seconds) for it.
-    `tell` hears of each stage. Raises InfraError if the API server fails."""
+    """Remove these, in the order that lets controllers do their part, and wait (seconds) for it. `tell`
+    hears of each stage. Raises InfraError."""
     result = Removal()
     _remove_graphs(api, rows, within=graphs_within, tell=tell)
     for _, stage in itertools.groupby(sorted(rows, key=_order), key=_stage):
@@ -67,8 +66,8 @@ def remove(
 
 
 def remove_run(api: Api, run: str, *, within: float, to_the_end: bool) -> Removal:
-    """Remove what one run made, in at most about `within` seconds for graphs and again for
-    namespaces. `to_the_end` False leaves its own namespace and what is cluster-scoped."""
+    """Remove what one run made, in about `within` seconds for graphs and again for namespaces.
+    `to_the_end` False leaves its own namespace and what is cluster-scoped."""
     try:
         rows = leftovers.find(api, run=run)
         if not to_the_end:

@@ -53,8 +53,7 @@ class Right:
 
 
 def needed(profile: Profile | None, *, install_operator: bool) -> list[Right]:
-    """What every run with an operator of this profile needs; None: with any operator. What restarts
-    need is `for_restarts`: without it all other cases can be judged."""
+    """What every run with an operator of this profile needs; None: with any operator."""
     components = profile is None or profile.supports(Feature.COMPONENT)
     groups = profile is None or profile.supports(Feature.MULTINODE)
     gangs = profile is None or (
@@ -91,7 +90,7 @@ def needed(profile: Profile | None, *, install_operator: bool) -> list[Right]:
 
 
 def for_restarts(profile: Profile | None) -> list[Right]:
-    """What cases that stop an operator in pods need, in its own namespace."""
+    """What cases that stop an operator in pods need in its namespace. All others do without."""
     if profile is None or profile.in_cluster is None or not profile.supports(Feature.RESTART):
         return []
     why = "stopping and starting the operator"
@@ -104,8 +103,8 @@ def _right(name: str, verbs: str, why: str) -> Right:
 
 
 def missing(api: Api, rights: Iterable[Right]) -> list[Right]:
-    """Those of the rights that the user lacks, with the verbs that are refused. Raises InfraError if
-    the API server cannot tell."""
+    """Those that the user lacks, with the verbs that are refused. Raises InfraError if the API server
+    cannot tell."""
     asked = [(right, verb) for right in rights for verb in right.verbs]
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
         allowed = list(pool.map(lambda row: _allowed(api, *row), asked))
@@ -143,6 +142,10 @@ def _allowed(api: Api, right: Right, verb: str) -> bool:
         "verb": verb,
         "namespace": right.namespace,
     }
-    body = {"spec": {"resourceAttributes": attributes}}
+    body = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes},
+    }
     answer = raise_for(api.request("POST", REVIEWS, body), "asking for the suite's own rights")
     return bool((answer.body.get("status") or {}).get("allowed"))

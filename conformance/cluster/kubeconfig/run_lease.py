@@ -36,7 +36,7 @@ def namespace_of(run: str) -> str:
 
 
 class RunLease:
-    """Keeps the Lease of a run alive from `start` to `stop`."""
+    """The Lease of a run, kept alive from `start` to `stop`."""
 
     def __init__(self, api: Api, run: str) -> None:
         self._api, self._run = api, run
@@ -55,14 +55,22 @@ class RunLease:
     def start(self) -> None:
         """Make the namespace and its Lease. Raises InfraError if that is refused."""
         name, marks = namespace_of(self._run), labels.of_run(self._run)
-        namespace = {"metadata": {"name": name, "labels": marks}}
-        made = raise_for(self._api.create(NAMESPACE, namespace), f"creating namespace {name}")
-        spec = {
-            "holderIdentity": _holder(),
-            "leaseDurationSeconds": int(ALIVE_SECONDS),
-            "renewTime": _stamp(server_time(made)),
+        namespace = {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": name, "labels": marks},
         }
-        lease = {"metadata": {"name": LEASE, "namespace": name, "labels": marks}, "spec": spec}
+        made = raise_for(self._api.create(NAMESPACE, namespace), f"creating namespace {name}")
+        lease = {
+            "apiVersion": LEASES.api_version,
+            "kind": LEASES.kind,
+            "metadata": {"name": LEASE, "namespace": name, "labels": marks},
+            "spec": {
+                "holderIdentity": _holder(),
+                "leaseDurationSeconds": int(ALIVE_SECONDS),
+                "renewTime": _stamp(server_time(made)),
+            },
+        }
         raise_for(self._api.create(LEASES, lease), "creating the run's Lease")
         self._renewed_at = time.monotonic()
         self._thread.start()
