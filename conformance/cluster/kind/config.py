@@ -5,6 +5,7 @@ says about behaviour (rates, limits, timings) is taken from there."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -27,20 +28,11 @@ SCHEDULER_KUBECONFIG = "/etc/kubernetes/scheduler.conf"
 _MIRRORS = "/etc/containerd/certs.d"
 _CONTROL_PLANE_TAINT = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
 
-_SAME = {
-    "apiserver": (
-        "audit-log-mode", "audit-log-format", "audit-log-maxsize", "max-requests-inflight",
-        "max-mutating-requests-inflight", "delete-collection-workers",
-        "enable-priority-and-fairness", "profiling",
-    ),
-    "controller-manager": (
-        "leader-elect", "kube-api-qps", "kube-api-burst", "concurrent-namespace-syncs",
-        "concurrent-deployment-syncs", "concurrent-replicaset-syncs",
-        "concurrent-statefulset-syncs", "concurrent-endpoint-syncs",
-        "concurrent-service-endpoint-syncs", "concurrent-serviceaccount-token-syncs",
-        "node-monitor-grace-period", "node-startup-grace-period", "profiling",
-    ),
-}  # fmt: skip
+_SAME = re.compile(
+    "audit-log-(mode|format|maxsize)|max-(mutating-)?requests-inflight|delete-collection-workers|"
+    "enable-priority-and-fairness|profiling|leader-elect|kube-api-(qps|burst)|concurrent-.+-syncs|"
+    "node-(monitor|startup)-grace-period"
+)
 """Flags that have on kind the value that they have on the embedded control plane."""
 
 
@@ -101,13 +93,13 @@ def _arguments(gates: str, *, audit_log: str) -> dict[str, dict[str, str]]:
     return {
         "apiServer": {
             **shared,
-            **_values(flags.apiserver(UNUSED, Ports()), _SAME["apiserver"]),
+            **_same(flags.apiserver(UNUSED, Ports())),
             "audit-policy-file": f"{SETTINGS}/audit-policy.yaml",
             "audit-log-path": audit_log,
         },
         "controllerManager": {
             **shared,
-            **_values(flags.controller_manager(UNUSED), _SAME["controller-manager"]),
+            **_same(flags.controller_manager(UNUSED)),
             # kubeadm's choice, and without those two as on the embedded control plane.
             "controllers": "*,bootstrapsigner,tokencleaner,"
             "-endpoints-controller,-endpointslice-mirroring-controller",
@@ -158,8 +150,6 @@ def _volume(name: str, path: str, *, read_only: bool) -> dict[str, Any]:
     return {"name": name, **where, "readOnly": read_only}
 
 
-def _values(command: Iterable[str], names: Iterable[str]) -> dict[str, str]:
-    """The named flags of a command line. A missing one is a KeyError: the two kinds of cluster
-    would drift apart unseen."""
-    given = dict(each.removeprefix("--").split("=", 1) for each in command if "=" in each)
-    return {name: given[name] for name in names}
+def _same(command: Iterable[str]) -> dict[str, str]:
+    given = (each.removeprefix("--").split("=", 1) for each in command if "=" in each)
+    return {name: value for name, value in given if _SAME.fullmatch(name)}
