@@ -1,7 +1,5 @@
-"""The configuration of a kind cluster: the file for `kind create`, and what the node reads.
-
-What an operator meets is to be the same as on the embedded control plane; so what the embedded one
-says about behaviour (rates, limits, timings) is taken from there."""
+"""The configuration of a kind cluster: the file for `kind create`, and what the node reads. What an
+operator meets (rates, limits, timings) is to be the same as on the embedded control plane."""
 
 from __future__ import annotations
 
@@ -117,8 +115,7 @@ def _arguments(gates: str, *, audit_log: str) -> dict[str, dict[str, str]]:
 
 
 def _patches(version: str, arguments: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
-    """Patches for one version of kubeadm's configuration; kind applies those of the version that
-    its Kubernetes takes."""
+    """Of one version of kubeadm's configuration; kind applies those that its Kubernetes takes."""
     # A map in v1beta3, and a list since v1beta4.
     extra: dict[str, Any] = {
         part: dict(given)

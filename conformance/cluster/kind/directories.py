@@ -1,8 +1,7 @@
 """The directory of a kind cluster on this machine, `KindDirectory`, and its use by a process, `Claim`.
 
 ${XDG_STATE_HOME:-~/.local/state}/dgd-conformance/kind/NAME holds the cluster's configuration, its
-kubeconfigs and its audit log, which the node writes through a mount. It does not depend on the
-current directory, so a kept cluster is found from anywhere."""
+kubeconfigs and its audit log, which the node writes through a mount."""
 
 from __future__ import annotations
 
@@ -45,10 +44,9 @@ class KindDirectory:
     def made(self) -> dict[str, Any]:
         """What `record_made` wrote; empty if the cluster was never complete."""
         try:
-            content = json.loads(self._made.read_bytes())
+            return dict(json.loads(self._made.read_bytes()))
         except (OSError, ValueError):
             return {}
-        return content if isinstance(content, dict) else {}
 
     def record_made(self, facts: Mapping[str, Any]) -> None:
         """Note that the cluster is complete, and how it was made."""

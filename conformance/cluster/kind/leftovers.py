@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,24 +34,19 @@ class LeftoverCluster:
 def find(docker: Docker, environ: Mapping[str, str] | None = None) -> list[LeftoverCluster]:
     """All of this user's, kept ones too. Raises InfraError if Docker does not answer."""
     base = root(environ)
-    containers: dict[Path, list[str]] = {}
+    containers: dict[Path, list[str]] = {directory: [] for directory in base.glob("*")}
     for node in docker.nodes():
         mounted = node.mounts.get(AUDIT)
         # Another user's run, or one in a container, has its directories elsewhere: who uses those
         # cannot be told from here.
         if mounted is not None and mounted.parent.parent == base:
             containers.setdefault(mounted.parent, []).append(node.name)
-    with contextlib.suppress(OSError):
-        for directory in base.iterdir():
-            containers.setdefault(directory, [])
     found = []
-    for directory, names in sorted(containers.items()):
-        with unused(directory) as abandoned:
+    for path, names in sorted(containers.items()):
+        with unused(path) as abandoned:
             if abandoned:
-                kept = bool(names) and KindDirectory(directory).made().get("keep") is True
-                found.append(
-                    LeftoverCluster(directory=directory, containers=tuple(names), kept=kept)
-                )
+                kept = bool(names) and KindDirectory(path).made().get("keep") is True
+                found.append(LeftoverCluster(directory=path, containers=tuple(names), kept=kept))
     return found
 
 

@@ -29,7 +29,6 @@ NAMESPACE = "lws-system"
 DEPLOYMENT = "lws-controller-manager"
 USER = f"system:serviceaccount:{NAMESPACE}:lws-controller-manager"
 """Its name in the audit log."""
-
 RELEASES = "https://github.com/kubernetes-sigs/lws/releases/download"
 RELEASES_VARIABLE = "DGD_CONFORMANCE_LWS_URL"
 """Another base URL of the releases; empty: the manifests come from the Go module."""

@@ -14,7 +14,6 @@ from conformance.model.errors import UsageError
 
 KEPT_NAME = "dgd-conformance"
 """Of a cluster that is kept and was given no name: the next run must find it."""
-
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 _LONGEST_NAME = 63 - len("-control-plane")
 

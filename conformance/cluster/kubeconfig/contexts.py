@@ -1,8 +1,7 @@
 """What the user says of a cluster of their own, and the context of their kubeconfig that leads there.
 
 Source of the rules: kubectl, "Organizing Cluster Access Using kubeconfig Files": files of KUBECONFIG
-are merged, the first to name something wins, relative paths count from the file that holds them.
-"""
+are merged, the first to name something wins, relative paths count from the file that holds them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""A Lease that shows that a run is alive, in a namespace of its own, renewed until the run ends.
-
-Its times are the API server's, so that the clocks of two machines need not agree.
-"""
+"""A Lease that shows that a run is alive, in a namespace of its own, renewed until the run ends. Its
+times are the API server's, so that the clocks of two machines need not agree."""
 
 from __future__ import annotations
 
@@ -76,7 +74,7 @@ class RunLease:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop renewing. The namespace is removed with all others of the run."""
+        """Stop renewing."""
         self._halt.set()
         if self._thread.ident is not None:
             self._thread.join(timeout=RENEW_SECONDS)
@@ -118,7 +116,7 @@ def _holder() -> str:
 
 
 def _lives_here(identity: str) -> bool | None:
-    """True or False if the holder is a process of this machine, None if that cannot be told."""
+    """None if it cannot be told."""
     parts = identity.split("/")
     if len(parts) != 4 or parts[:2] != [socket.gethostname(), _boot()] or not parts[1]:
         return None
