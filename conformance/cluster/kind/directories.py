@@ -89,7 +89,7 @@ class Claim:
             )
 
     def set_kept(self, kept: bool) -> None:
-        """From now on the cluster, which is complete, outlives this process, or goes with it."""
+        """From now on the cluster outlives this process, or goes with it."""
         self.kept = kept
         with contextlib.suppress(OSError):  # it was killed; the next run removes what is left
             self._reaper.tell("keep" if kept else "lose")

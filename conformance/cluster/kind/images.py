@@ -3,9 +3,7 @@ controller, official or built from the programs."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -73,11 +71,7 @@ class Image:
         command = _COMMANDS[self.program]
         with tempfile.TemporaryDirectory(prefix="dgd-conformance-image-") as directory:
             target = Path(directory, command.removeprefix("/"))
-            # A second name for the file where the file system allows, since it is large.
-            with contextlib.suppress(OSError):
-                os.link(self.source, target)
-            if not target.exists():
-                shutil.copy(self.source, target)
+            shutil.copy(self.source, target)
             Path(directory, "Dockerfile").write_text(
                 f"FROM scratch\nCOPY {target.name} {command}\n"
                 f'USER {_NOBODY}\nENTRYPOINT ["{command}"]\n',

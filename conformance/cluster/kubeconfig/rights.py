@@ -54,7 +54,6 @@ class Right:
 
 def needed(profile: Profile | None, *, install_operator: bool) -> list[Right]:
     """What every run with an operator of this profile needs; None: with any operator."""
-    components = profile is None or profile.supports(Feature.COMPONENT)
     groups = profile is None or profile.supports(Feature.MULTINODE)
     gangs = profile is None or (
         profile.multinode.gang is Gang.PER_GROUP and profile.multinode.gang_kind == POD_GROUP
@@ -71,7 +70,7 @@ def needed(profile: Profile | None, *, install_operator: bool) -> list[Right]:
         _right(_VALIDATING, "list", "whether the operator can refuse"),
         _right(f"{PLURALS[GRAPH_KIND]}.{GROUP}", _CHANGE, change),
     ]
-    if components:
+    if profile is None or profile.supports(Feature.COMPONENT):
         rows.append(_right(f"{PLURALS[COMPONENT_KIND]}.{GROUP}", _CHANGE, change))
     rows += [_right(name, "create", foreign) for name in ("deployments.apps", "services")]
     if groups:
