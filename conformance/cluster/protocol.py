@@ -13,8 +13,7 @@ from conformance.model.kinds import Actor
 
 
 class Cluster(Protocol):
-    """A cluster that this process opened for a run, and closes after it. The answers that are given
-    here are those of a control plane of the suite's own."""
+    """A cluster of a run. The answers given here are those of a control plane of our own."""
 
     @property
     def kubeconfig(self) -> Path:
@@ -57,8 +56,7 @@ class Cluster(Protocol):
 
     @property
     def real_nodes(self) -> RealNodes | None:
-        """How pods find the nodes that run containers among simulated ones; None: all nodes do, or
-        none does."""
+        """How pods find the nodes that run containers; None: all do, or none does."""
         return None
 
     def failure(self) -> str | None:
