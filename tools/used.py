@@ -34,7 +34,7 @@ starts
 JSON
 
 # Attributes and methods of other libraries' objects: pytest, xdist, requests, urllib3, http.server,
-# logging, and pytest-kind's class, whose parameters must keep their names.
+# logging.
 longrepr
 loadscopereorder
 _split_scope
@@ -50,7 +50,4 @@ protocol_version
 daemon_threads
 request_queue_size
 handle_error
-config_file
-docker_image
-kwargs
 trace

@@ -27,8 +27,7 @@ class Machine:
 
 
 def cluster(name: str, *, kept: bool = False) -> LeftoverCluster:
-    containers = (f"{name}-node",)
-    return LeftoverCluster(name=name, kept=kept, containers=containers, directory=Path(name))
+    return LeftoverCluster(directory=Path(name), kept=kept, containers=(f"{name}-node",))
 
 
 @pytest.fixture

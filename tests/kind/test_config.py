@@ -15,6 +15,7 @@ from conformance.cluster.kind.config import (
     cluster_config,
     mirror_file,
 )
+from conformance.cluster.kind.directories import KindDirectory
 from conformance.cluster.kind.options import KindOptions
 from conformance.cluster.nodes import NODE_SELECTOR, TOLERATION, on_real_node
 from conformance.model.labels import REAL_NODE
@@ -22,10 +23,8 @@ from conformance.model.labels import REAL_NODE
 VERSIONS = ("v1beta3", "v1beta4")
 
 
-def config(options: KindOptions | None = None, **kwargs: Any) -> dict[str, Any]:
-    return cluster_config(
-        options or KindOptions(), settings=Path("/here/s"), audit=Path("/here/a"), **kwargs
-    )
+def config(options: KindOptions | None = None) -> dict[str, Any]:
+    return cluster_config(options or KindOptions(), KindDirectory(Path("/here")))
 
 
 def patch(kind: str, version: str, options: KindOptions | None = None) -> dict[str, Any]:
@@ -61,10 +60,10 @@ def test_the_audit_log_is_written_to_a_directory_of_this_machine(version: str) -
     assert given["audit-log-mode"] == "blocking"
     assert given["audit-log-maxsize"] == "0"
     assert mounted == {AUDIT: AUDIT, SETTINGS: SETTINGS}
-    assert hosts[AUDIT]["hostPath"] == "/here/a"
+    assert hosts[AUDIT]["hostPath"] == "/here/audit"
     assert "readOnly" not in hosts[AUDIT]
     assert hosts[SETTINGS] == {
-        "hostPath": "/here/s",
+        "hostPath": "/here/settings",
         "containerPath": SETTINGS,
         "readOnly": True,
     }
@@ -123,8 +122,9 @@ def test_feature_gates_reach_every_part(version: str) -> None:
 
 
 def test_mirrors_are_mounted_for_containerd() -> None:
-    mounts = config(mirrors=Path("/here/m"))["nodes"][0]["extraMounts"]
-    assert mounts[-1]["hostPath"] == "/here/m"
+    options = KindOptions(mirrors={"docker.io": "https://m:5000"})
+    mounts = config(options)["nodes"][0]["extraMounts"]
+    assert mounts[-1]["hostPath"] == "/here/mirrors"
     assert mounts[-1]["containerPath"] == "/etc/containerd/certs.d"
     assert mirror_file("docker.io", "https://m:5000").splitlines() == [
         'server = "https://registry-1.docker.io"',

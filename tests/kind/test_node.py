@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from conformance.cluster.kind import node
+from conformance.cluster.kind.docker import Docker
 
 # Containerd answers the removal only at the third try; then kubelet makes another container.
 _CRICTL = """#!/bin/sh
@@ -40,7 +40,7 @@ def run(directory: Path) -> tuple[subprocess.CompletedProcess[str], list[str]]:
             return self.ended.stdout
 
     container = Container()
-    node.restart_controller_manager(container, "a-node")  # type: ignore[arg-type] # two methods of it
+    Docker.restart_controller_manager(container, "a-node")  # type: ignore[arg-type] # a part of it
     return container.ended, log.read_text().splitlines()
 
 

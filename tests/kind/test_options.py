@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from conformance.cluster.kind.images import DEFAULT_KUBERNETES, NODE_IMAGES, node_image
 from conformance.cluster.kind.options import KindOptions, find_tools
-from conformance.cluster.kind.pins import DEFAULT_KUBERNETES, NODE_IMAGES, node_image
 from conformance.cluster.programs.pins import PINS, Program
 from conformance.model.errors import UsageError
 from tests.kind.fakes import Machine

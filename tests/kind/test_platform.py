@@ -215,7 +215,7 @@ def test_kwok_does_in_the_cluster_what_it_does_beside_the_embedded_control_plane
     assert stages.encode() == files.text("kwok-stages.yaml")
 
 
-def found(machine: Machine, program: Program, registry: str) -> str | Path:
+def found(machine: Machine, program: Program, registry: str) -> images.Image:
     environ = {**machine.environ, "DGD_CONFORMANCE_IMAGE_REGISTRY": registry}
     return images.find(
         program, docker=machine.docker, environ=environ, progress=Progress(io.StringIO())
@@ -224,26 +224,30 @@ def found(machine: Machine, program: Program, registry: str) -> str | Path:
 
 def test_an_official_image_that_docker_has_is_not_pulled(machine: Machine) -> None:
     machine.set("images", "mirror.example/kwok/kwok:v0.8.0\n")
-    assert found(machine, Program.KWOK, "mirror.example/") == "mirror.example/kwok/kwok:v0.8.0"
+    image = found(machine, Program.KWOK, "mirror.example/")
+    assert (image.name, image.source) == ("mirror.example/kwok/kwok:v0.8.0", None)
+    image.build(machine.docker)
+    assert not any(call.startswith("build") for call in machine.calls("docker"))
     assert not any(call.startswith("pull") for call in machine.calls("docker"))
 
 
 def test_an_official_image_is_pulled_where_there_is_a_registry(machine: Machine) -> None:
     machine.set("registry")
-    assert found(machine, Program.LWS, "mirror.example") == "mirror.example/lws/lws:v0.9.0"
+    image = found(machine, Program.LWS, "mirror.example")
+    assert (image.name, image.source) == ("mirror.example/lws/lws:v0.9.0", None)
 
 
 @pytest.mark.parametrize("registry", ["", "mirror.example"])
 def test_without_a_registry_there_is_the_program(machine: Machine, registry: str) -> None:
-    assert found(machine, Program.LWS, registry) == machine.root / "assets" / "lws-manager"
+    image = found(machine, Program.LWS, registry)
+    assert image.source == machine.root / "assets" / "lws-manager"
 
 
 def test_a_program_becomes_an_image_once(machine: Machine) -> None:
-    program = machine.root / "assets" / "lws-manager"
-    name = images.name_of(Program.LWS, program)
-    assert name.startswith("dgd-conformance/lws-manager:0.9.0-")
+    image = found(machine, Program.LWS, "")
+    assert image.name.startswith("dgd-conformance/lws-manager:0.9.0-")
     for _ in range(2):
-        images.build(Program.LWS, program, name=name, docker=machine.docker)
+        image.build(machine.docker)
     dockerfile = (machine.state / "dockerfile").read_text(encoding="utf-8").splitlines()
     assert dockerfile == [
         "FROM scratch",
@@ -252,6 +256,6 @@ def test_a_program_becomes_an_image_once(machine: Machine) -> None:
         'ENTRYPOINT ["/manager"]',
     ]
     assert len([call for call in machine.calls("docker") if call.startswith("build")]) == 1
-    program.write_bytes(b"another")
-    assert images.name_of(Program.LWS, program) != name
-    assert images.name_of(Program.LWS, "official/lws:1") == "official/lws:1"
+    assert image.source is not None
+    image.source.write_text(f"{image.source.read_text()}# another\n")
+    assert found(machine, Program.LWS, "").name != image.name

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cluster.kind import reaper
-from conformance.cluster.kind.claim import Claim
-from conformance.cluster.kind.directories import KindDirectory, new_name, root
+from conformance.cluster.kind.directories import Claim, KindDirectory, new_name, root
 from conformance.cluster.kind.leftovers import find, sweep
 from conformance.cluster.processes.owner import LOCK_NAME, Owner
 from conformance.model.errors import UsageError
@@ -22,11 +21,10 @@ _OWNER = """
 import sys, time
 from pathlib import Path
 from conformance.cluster.kind.docker import Docker
-from conformance.cluster.kind.claim import Claim
-from conformance.cluster.kind.directories import KindDirectory
+from conformance.cluster.kind.directories import Claim, KindDirectory
 claim = Claim(KindDirectory(Path(sys.argv[1])), Docker(Path(sys.argv[2]) / "docker"))
 for word in sys.argv[3:]:
-    getattr(claim, word)()
+    claim.set_kept(word == "keep")
 print("claimed", flush=True)
 time.sleep(60)
 """

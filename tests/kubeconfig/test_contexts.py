@@ -66,7 +66,8 @@ def test_the_files_of_the_variable_are_merged_and_the_first_wins(tmp_path: Path)
     environ = {"KUBECONFIG": f"{first}:{tmp_path / 'missing'}:{second}"}
     paths = contexts.files(None, environ)
     assert paths == [first, second]
-    assert contexts.contexts(paths) == ["a", "b"]
+    with pytest.raises(UsageError, match=r"\(there: a, b\)"):
+        contexts.read(paths, "neither")
     # Both files have a cluster `c`.
     assert contexts.read(paths, "b").server == "https://a"
 
@@ -85,12 +86,12 @@ def test_no_context_is_used_unless_it_is_named(tmp_path: Path) -> None:
     with pytest.raises(
         UsageError, match=r"names no context; name .*prod-eu\): the current context"
     ):
-        contexts.require(paths, None, option="--kube-context")
+        contexts.read(paths, None)
     with pytest.raises(
         UsageError, match=r"--kube-context=prod-uk is not in .*did you mean prod-eu"
     ):
-        contexts.require(paths, "prod-uk", option="--kube-context")
-    assert contexts.require(paths, "prod-eu", option="--kube-context") == "prod-eu"
+        contexts.read(paths, "prod-uk")
+    assert contexts.read(paths, "prod-eu").name == "prod-eu"
 
 
 @pytest.mark.parametrize(
@@ -111,5 +112,5 @@ def test_a_broken_file_is_told_by_its_name(tmp_path: Path, text: str, complaint:
     path = tmp_path / "config"
     path.write_text(text)
     with pytest.raises(UsageError, match=complaint) as caught:
-        contexts.read([path], contexts.require([path], "a", option="--kube-context"))
+        contexts.read([path], "a")
     assert str(path) in str(caught.value)

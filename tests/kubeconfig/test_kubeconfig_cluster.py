@@ -19,11 +19,11 @@ import pytest
 from conformance.cluster.kubeconfig import (
     KubeconfigCluster,
     cleanup_command,
+    inspection,
     leftovers,
     removal,
     rights,
     run_lease,
-    visibility,
 )
 from conformance.cluster.kubeconfig import cluster as kubeconfig_cluster
 from conformance.cluster.protocol import Cluster
@@ -91,7 +91,7 @@ def test_a_multinode_operator_needs_leader_worker_sets(
     reference = profiles.load("reference").profile
     with KubeconfigCluster(options(powerful, i_own=True), profile=reference) as own:
         assert own.failure() is None
-    monkeypatch.setattr(visibility, "serves", lambda _, kind, group: kind != LWS)
+    monkeypatch.setattr(inspection, "serves", lambda _, kind, group: kind != LWS)
     own = KubeconfigCluster(options(powerful, i_own=True), profile=reference)
     with pytest.raises(UsageError, match=r"need LeaderWorkerSet, and context prod serves no"):
         own.start()

@@ -12,7 +12,6 @@ from conformance.cluster.kubeconfig import (
     cleanup_command,
     leftovers,
     removal,
-    stopped_operators,
 )
 from conformance.cluster.nodes import RealNodes
 from conformance.kube import Api, apply_manifests, raise_for
@@ -148,7 +147,7 @@ def test_a_kind_cluster_of_the_suites_own_that_was_kept_is_known_by_its_nodes(
 def test_who_may_not_start_an_operator_is_told(admin: Api, cluster: EmbeddedCluster) -> None:
     deployment(admin, "forbidden", replicas=0, note="stop 1796054400.000 1")
     with Api.from_kubeconfig(cluster.kubeconfig_for("nobody-at-all")) as nobody:
-        assert stopped_operators.find(nobody) == []
-        (row,) = stopped_operators.find(admin)
-        assert "403" in stopped_operators.start(nobody, row)
+        assert leftovers.stopped_operators(nobody) == []
+        (row,) = leftovers.stopped_operators(admin)
+        assert "403" in leftovers.start(nobody, row)
     admin.delete(admin.resource_for("Deployment"), "forbidden", "default")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cluster.embedded import EmbeddedCluster
-from conformance.cluster.kubeconfig import stopped_operators
+from conformance.cluster.kubeconfig import leftovers
 from conformance.cluster.nodes import RealNodes
 from conformance.history.records import OperatorEventKind
 from conformance.kube import Api
@@ -149,7 +149,7 @@ def test_an_end_is_noted_with_what_to_start_until_the_run_is_over(
 
     def stopped() -> bool:
         # As `cleanup` finds it after a run that was killed now.
-        return [(row.name, row.replicas) for row in stopped_operators.find(api)] == [("op", 1)]
+        return [(row.name, row.replicas) for row in leftovers.stopped_operators(api)] == [("op", 1)]
 
     assert not stopped()
     adopted.control.stop()

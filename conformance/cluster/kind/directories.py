@@ -1,19 +1,23 @@
-"""The directory of a kind cluster on this machine: `KindDirectory`.
+"""The directory of a kind cluster on this machine, `KindDirectory`, and its use by a process, `Claim`.
 
 ${XDG_STATE_HOME:-~/.local/state}/dgd-conformance/kind/NAME holds the cluster's configuration, its
-kubeconfigs and its audit log, which the node writes through a mount. It does not depend on the
-current directory, so a kept cluster is found from anywhere."""
+kubeconfigs and its audit log, which the node writes through a mount."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.cluster.kind.config import AUDIT_LOG
+from conformance.cluster.kind import reaper
+from conformance.cluster.kind.docker import Docker
+from conformance.cluster.processes.reaper_process import ReaperProcess
 from conformance.cluster.programs.sources import home
+from conformance.model.errors import UsageError
 
 
 class KindDirectory:
@@ -24,32 +28,81 @@ class KindDirectory:
         self.cluster = path.name
         self.admin = path / "admin.kubeconfig"
         """kind's own kubeconfig: pytest-kind writes it and empties it again."""
+        self.suite = path / "suite.kubeconfig"
         self.audit = path / "audit"
-        """What the node's API server writes."""
-        self.audit_log = self.audit / AUDIT_LOG
+        self.audit_log = self.audit / "audit.jsonl"
         self.config = path / "kind.yaml"
         self.launcher = path / "kind"
         """What pytest-kind takes for kind."""
         self.log = path / "kind.log"
-        """What kind said."""
-        self.mirrors = path / "mirrors"
-        """Mirrors of registries, for the node's containerd."""
         self.settings = path / "settings"
-        """What the node reads."""
-        self.suite = path / "suite.kubeconfig"
+        """What the node's API server and scheduler read."""
+        self.mirrors = path / "mirrors"
+        """What its containerd reads."""
         self._made = path / "made.json"
 
     def made(self) -> dict[str, Any]:
         """What `record_made` wrote; empty if the cluster was never complete."""
         try:
-            content = json.loads(self._made.read_bytes())
+            return dict(json.loads(self._made.read_bytes()))
         except (OSError, ValueError):
             return {}
-        return content if isinstance(content, dict) else {}
 
     def record_made(self, facts: Mapping[str, Any]) -> None:
         """Note that the cluster is complete, and how it was made."""
-        self._made.write_text(json.dumps(dict(facts)), encoding="utf-8")
+        self._made.write_text(json.dumps(facts), encoding="utf-8")
+
+    def check_ours(self, docker: Docker) -> None:
+        """Raises UsageError if another's cluster has the name."""
+        nodes = docker.nodes(self.cluster)
+        if any(node.mounts.get(reaper.AUDIT) != self.audit for node in nodes):
+            raise UsageError(
+                f"a kind cluster {self.cluster} is there, and it was not made by this suite for this "
+                "user: name another with --cluster-name"
+            )
+
+
+class Claim:
+    """The use of one cluster by this process, which ends however the process ends."""
+
+    def __init__(self, directory: KindDirectory, docker: Docker) -> None:
+        """A cluster that was kept stays so, a new one goes with this process. Raises UsageError if
+        another process uses it."""
+        self.directory = directory
+        directory.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.kept = directory.made().get("keep") is True
+        """The cluster outlives this process."""
+        self._reaper = ReaperProcess(
+            reaper.__file__,
+            str(directory.path),
+            directory.cluster,
+            str(docker.program),
+            "keep" if self.kept else "lose",
+            failure=f"the reaper of the kind cluster {directory.cluster} did not start",
+        )
+        holder = self._reaper.greeting.get("busy")
+        if holder is not None:
+            self.release()
+            raise UsageError(
+                f"the kind cluster {directory.cluster} is in use by process {holder}: wait for it, or "
+                "name another cluster with --cluster-name"
+            )
+
+    def set_kept(self, kept: bool) -> None:
+        """From now on the cluster outlives this process, or goes with it."""
+        self.kept = kept
+        with contextlib.suppress(OSError):  # it was killed; the next run removes what is left
+            self._reaper.tell("keep" if kept else "lose")
+
+    def release(self) -> None:
+        """End the use. The reaper removes a cluster that is not kept."""
+        self._reaper.close(reaper.TRY_SECONDS)
+
+    def done(self) -> None:
+        """The cluster is removed: its directory goes, too, and nothing is left to the reaper."""
+        shutil.rmtree(self.directory.path, ignore_errors=True)
+        self.set_kept(True)
+        self.release()
 
 
 def root(environ: Mapping[str, str] | None = None) -> Path:
@@ -60,8 +113,7 @@ def root(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def new_name() -> str:
-    """A name that no other run takes: with this process' id and the boot that it belongs to, for
-    people who wonder where a cluster came from."""
+    """One that no other run takes, and that tells people which process of which boot made it."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
     except OSError:

@@ -8,18 +8,36 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from conformance.cluster.kind.reaper import CLUSTER_LABEL
 from conformance.model.errors import InfraError, UsageError
 
 ANSWER_SECONDS = 30.0
 """For the daemon to answer: it takes 0.1 s, more on a machine under load."""
-
 EXEC_SECONDS = 60.0
 """For a short command in the node."""
-
 PULL_SECONDS = 600.0
 """For an image of some 100 MB over a slow line."""
+_RESTART_SECONDS = 180
+# crictl gives up after 2 s by default, which a busy machine needs for one answer of containerd.
+_CRICTL = "crictl --timeout 60s"
+_RESTART = f"""
+running() {{ {_CRICTL} ps --quiet --name '^kube-controller-manager$'; }}
+old=$(running)
+end=$(($(date +%s) + {_RESTART_SECONDS}))
+while [ "$(date +%s)" -lt "$end" ]; do
+  new=$(running)
+  # Removed, not just ended: kubelet makes a container that it finds dead wait, longer each time.
+  if [ -n "$old" ] && [ "$new" = "$old" ]; then {_CRICTL} rm --force "$old" >/dev/null || true; fi
+  if [ -n "$new" ] && [ "$new" != "$old" ] &&
+    curl --silent --insecure --fail --max-time 2 https://127.0.0.1:10257/healthz >/dev/null
+  then exit 0; fi
+  sleep 0.1
+done
+echo "it did not come back within {_RESTART_SECONDS} s"
+exit 1
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +74,9 @@ class Docker:
             raise UsageError(
                 f"--cluster=kind needs Docker, which does not work: {error}"
             ) from error
-        said = f"{answer.stdout}\n{answer.stderr}".strip()
         if answer.returncode == 0 and answer.stdout.strip() in ("null", "[]", ""):
             return
+        said = f"{answer.stdout}\n{answer.stderr}"
         if "permission denied" in said.lower():
             raise UsageError(
                 "this user may not talk to Docker (permission denied): add it to the group docker "
@@ -84,26 +102,20 @@ class Docker:
 
     def build(self, tag: str, context: Path) -> None:
         """Build the Dockerfile of a directory. Raises InfraError with the end of what it says."""
-        built = self._run(["build", "--quiet", "--tag", tag, str(context)], timeout=PULL_SECONDS)
-        if built.returncode != 0:
-            raise InfraError(f"building the image {tag} failed: {_last_line(built.stderr)}")
+        command = ["build", "--quiet", "--tag", tag, str(context)]
+        self._output(command, what=f"building the image {tag}", timeout=PULL_SECONDS)
 
     def execute(self, container: str, argv: Sequence[str], *, timeout: float = EXEC_SECONDS) -> str:
-        """Output of a command in a container. Raises InfraError if it fails."""
-        done = self._run(["exec", container, *argv], timeout=timeout)
-        if done.returncode != 0:
-            said = _last_line(done.stderr or done.stdout)
-            raise InfraError(f"{argv[0]} in {container} failed with code {done.returncode}: {said}")
-        return done.stdout
+        """Output of a command in a container. Raises InfraError."""
+        command = ["exec", container, *argv]
+        return self._output(command, what=f"{argv[0]} in {container}", timeout=timeout)
 
     def nodes(self, cluster: str | None = None) -> list[NodeContainer]:
         """The node containers of one kind cluster, or of all; those that do not run, too. Raises
-        InfraError if Docker does not say."""
+        InfraError."""
         label = CLUSTER_LABEL if cluster is None else f"{CLUSTER_LABEL}={cluster}"
-        listed = self._run(["ps", "-aq", "--filter", f"label={label}"])
-        if listed.returncode != 0:
-            raise InfraError(f"Docker does not list containers: {_last_line(listed.stderr)}")
-        identifiers = listed.stdout.split()
+        listed = self._output(["ps", "-aq", "--filter", f"label={label}"], what="docker ps")
+        identifiers = listed.split()
         if not identifiers:
             return []
         # One that vanishes meanwhile makes the code 1; the others are told nevertheless.
@@ -112,6 +124,29 @@ class Docker:
             return [_node(each) for each in json.loads(inspected.stdout or "[]")]
         except (ValueError, KeyError, TypeError) as error:
             raise InfraError(f"docker inspect answered what is no container: {error}") from error
+
+    def containerd_answers(self, cluster: str, node: str) -> bool:
+        """The node's container runs, and images can be loaded into it."""
+        if not any(each.state == "running" for each in self.nodes(cluster)):
+            return False
+        try:
+            self.execute(node, ["ctr", "--namespace=k8s.io", "version"])
+        except InfraError:
+            return False
+        return True
+
+    def restart_controller_manager(self, node: str) -> None:
+        """End it, and wait until another one answers. Raises InfraError if it does not come back."""
+        self.execute(node, ["sh", "-c", _RESTART], timeout=_RESTART_SECONDS + 30.0)
+
+    def _output(
+        self, arguments: Sequence[str], *, what: str, timeout: float = ANSWER_SECONDS
+    ) -> str:
+        done = self._run(arguments, timeout=timeout)
+        if done.returncode != 0:
+            said = _last_line(done.stderr or done.stdout)
+            raise InfraError(f"{what} failed with code {done.returncode}: {said}")
+        return done.stdout
 
     def _run(
         self, arguments: Sequence[str], *, timeout: float = ANSWER_SECONDS
@@ -135,24 +170,17 @@ class Docker:
             raise InfraError(f"{self.program} cannot be run: {error.strerror}") from error
 
 
-def _node(container: Mapping[str, object]) -> NodeContainer:
-    state, config, mounts = container["State"], container["Config"], container["Mounts"]
-    assert isinstance(state, dict)
-    assert isinstance(config, dict)
-    assert isinstance(mounts, list)
+def _node(container: Mapping[str, Any]) -> NodeContainer:
+    binds = [mount for mount in container["Mounts"] if mount.get("Type") == "bind"]
     return NodeContainer(
-        name=str(container["Name"]).removeprefix("/"),
-        cluster=str(config["Labels"][CLUSTER_LABEL]),
-        state=str(state["Status"]),
-        exit_code=int(state["ExitCode"]),
-        mounts={
-            str(mount["Destination"]): Path(mount["Source"])
-            for mount in mounts
-            if mount.get("Type") == "bind"
-        },
+        name=container["Name"].removeprefix("/"),
+        cluster=container["Config"]["Labels"][CLUSTER_LABEL],
+        state=container["State"]["Status"],
+        exit_code=container["State"]["ExitCode"],
+        mounts={mount["Destination"]: Path(mount["Source"]) for mount in binds},
     )
 
 
 def _last_line(text: str) -> str:
-    lines = [line for line in text.strip().splitlines() if line.strip()]
+    lines = text.strip().splitlines()
     return lines[-1].strip() if lines else "nothing"

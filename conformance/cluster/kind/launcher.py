@@ -1,8 +1,8 @@
 """Runs kind for pytest-kind, which neither keeps what kind says nor ends it with the test run.
 
-`launcher.py LOG KIND ARGUMENT...`, standard library only. What kind says goes to LOG (its answer to
-`get` and `version` to standard output). kind and the docker commands that it runs end with this
-process, and this process ends with the thread that started it, a `kill -9` included."""
+`launcher.py LOG KIND ARGUMENT...`, standard library only. What kind says goes to LOG, its answer to
+`get` and `version` to standard output. kind and its docker commands end with this process, and this
+process ends with the thread that started it, a `kill -9` included."""
 
 from __future__ import annotations
 

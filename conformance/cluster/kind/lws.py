@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import copy
 import hashlib
 import http.client
-import json
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +16,6 @@ import yaml
 
 from conformance.cluster.certificates import Authority
 from conformance.cluster.embedded.configuration import LWS_CONTROLLER
-from conformance.cluster.kind.pins import LWS_MANIFESTS, LWS_RELEASES, LWS_RELEASES_VARIABLE
 from conformance.cluster.nodes import on_real_node
 from conformance.cluster.programs import lws_manifests
 from conformance.cluster.programs.download import PROBE_SECONDS
@@ -30,6 +29,9 @@ NAMESPACE = "lws-system"
 DEPLOYMENT = "lws-controller-manager"
 USER = f"system:serviceaccount:{NAMESPACE}:lws-controller-manager"
 """Its name in the audit log."""
+RELEASES = "https://github.com/kubernetes-sigs/lws/releases/download"
+RELEASES_VARIABLE = "DGD_CONFORMANCE_LWS_URL"
+"""Another base URL of the releases; empty: the manifests come from the Go module."""
 
 _SERVICE = "lws-webhook-service"
 _SECRET = "lws-webhook-server-cert"
@@ -41,18 +43,18 @@ _LARGEST = 20 << 20
 def manifests(
     *, environ: Mapping[str, str], kustomize: Callable[[str], str], progress: Progress
 ) -> Objects:
-    """The manifests of the pinned release: from the release itself, or, where that cannot be
-    reached, from its Go module by `kustomize` (a directory in, YAML out). Both are kept in the
-    suite's cache. Raises InfraError."""
+    """The pinned release's: as it was released or, where that cannot be reached, from its Go module
+    by `kustomize` (a directory in, YAML out). Both are kept in the cache. Raises InfraError."""
     cache = cache_root(environ) / f"lws-{PINS[Program.LWS].version}-manifests"
-    base = environ.get(LWS_RELEASES_VARIABLE, LWS_RELEASES).rstrip("/")
+    base = environ.get(RELEASES_VARIABLE, RELEASES).rstrip("/")
     if base:
-        url = f"{base}/{LWS_MANIFESTS}"
+        url = f"{base}/v{PINS[Program.LWS].version}/manifests.yaml"
         kept = cache / f"{hashlib.sha256(url.encode()).hexdigest()[:12]}.json"
         with contextlib.suppress(OSError, ValueError):
             return lws_manifests.load(kept)
         try:
-            return _store(kept, _fetch(url))
+            with urllib.request.urlopen(url, timeout=PROBE_SECONDS) as response:
+                return _store(kept, response.read(_LARGEST).decode())
         except (OSError, http.client.HTTPException, ValueError, InfraError) as error:
             progress.say(f"{url} is not taken ({error}); the manifests come from {LWS_MODULE}")
     kept = cache / "module.json"
@@ -63,13 +65,12 @@ def manifests(
 
 
 def prepared(objects: Sequence[Mapping[str, Any]], *, image: str) -> Objects:
-    """The manifests as they are applied: with our image, on the real node, with certificates of
-    ours (its own certificate manager writes a Secret that a running pod sees a minute later), and
-    as fast as on the embedded control plane."""
+    """As they are applied: with our image, on the real node, as fast as on the embedded control plane,
+    and with certificates of ours: its own manager's reach a running pod a minute later."""
     authority = Authority()
     pair = authority.server([f"{_SERVICE}.{NAMESPACE}.svc"])
     files = {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": authority.certificate}
-    result: Objects = json.loads(json.dumps(list(objects)))
+    result = [copy.deepcopy(dict(each)) for each in objects]
     for each in result:
         kind, name = each["kind"], each["metadata"]["name"]
         if kind.endswith("WebhookConfiguration"):
@@ -103,14 +104,8 @@ def _adapt(deployment: dict[str, Any], *, image: str, revision: str) -> None:
     template["spec"] = pod
 
 
-def _fetch(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=PROBE_SECONDS) as response:
-        content: bytes = response.read(_LARGEST)
-    return content.decode("utf-8")
-
-
 def _store(target: Path, text: str) -> Objects:
-    """Parse, check and keep the manifests. Raises InfraError if they are not what is expected."""
+    """Raises InfraError if they are not what is expected."""
     objects = lws_manifests.parse(text)
     present = {(each["kind"], each["metadata"]["name"]) for each in objects}
     for wanted in (("Deployment", DEPLOYMENT), ("Secret", _SECRET), ("ConfigMap", _CONFIG)):

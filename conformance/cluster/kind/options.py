@@ -1,4 +1,4 @@
-"""What a user may choose about a kind cluster, and the programs it takes."""
+"""What a user may choose about a kind cluster, and the programs that it takes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from conformance.cluster.kind.pins import DEFAULT_KUBERNETES, KIND_VERSION, node_image
+from conformance.cluster.kind.images import DEFAULT_KUBERNETES, KIND_VERSION, node_image
 from conformance.model.errors import UsageError
 
 KEPT_NAME = "dgd-conformance"
-"""Name of a cluster that is kept and was given none: the next run must find it."""
-
+"""Of a cluster that is kept and was given no name: the next run must find it."""
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 _LONGEST_NAME = 63 - len("-control-plane")
 
@@ -24,17 +23,15 @@ class KindOptions:
     """The options of a kind cluster. Raises UsageError for what cannot be."""
 
     image: str = ""
-    """Node image; empty: the one that is pinned for `kubernetes`."""
+    """Node image; empty: the one that is pinned for `kubernetes`, a minor version."""
     kubernetes: str = DEFAULT_KUBERNETES
-    """Minor version of Kubernetes, of those in `pins.NODE_IMAGES`."""
     name: str = ""
     """Name of the cluster. Empty: one of its own for each run, or `KEPT_NAME` with `keep`."""
     keep: bool = False
     """Leave the cluster running, and use it again if it is there."""
     kind: Path | None = None
-    """The program kind; None: the one on PATH."""
     kubectl: Path | None = None
-    """The program kubectl; None: the one on PATH."""
+    """Programs; None: those on PATH."""
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     """Feature gates of all parts of Kubernetes."""
     mirrors: Mapping[str, str] = field(default_factory=dict)
@@ -56,13 +53,12 @@ class KindOptions:
 
     @property
     def node_image(self) -> str:
-        """The image of the node: the given one, or the pinned one."""
         return self.image or node_image(self.kubernetes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """The programs that a kind cluster takes, all there."""
+    """Programs that are there."""
 
     kind: Path
     kubectl: Path
@@ -70,8 +66,8 @@ class Tools:
 
 
 def find_tools(options: KindOptions, environ: Mapping[str, str] | None = None) -> Tools:
-    """Given paths first, then PATH. Nothing is ever downloaded: pytest-kind would take a kind of
-    2022, which cannot make a cluster of today. Raises UsageError, naming all that is missing."""
+    """Given paths first, then PATH. Nothing is ever downloaded. Raises UsageError, naming all that is
+    missing."""
     environ = os.environ if environ is None else environ
     provider = environ.get("KIND_EXPERIMENTAL_PROVIDER", "docker")
     if provider != "docker":
@@ -79,30 +75,24 @@ def find_tools(options: KindOptions, environ: Mapping[str, str] | None = None) -
             f"KIND_EXPERIMENTAL_PROVIDER={provider} is not supported: the suite works with kind on "
             "Docker; unset the variable"
         )
-    wanted = {
-        "kind": (options.kind, "--kind-bin", f"kind v{KIND_VERSION}: https://kind.sigs.k8s.io"),
-        "kubectl": (
-            options.kubectl,
-            "--kind-kubectl-bin",
-            "https://kubernetes.io/docs/tasks/tools",
-        ),
-        "docker": (None, "", "Docker: https://docs.docker.com/engine/install"),
-    }
+    kubectl = "https://kubernetes.io/docs/tasks/tools"
+    wanted = (
+        ("kind", options.kind, "--kind-bin", f"kind v{KIND_VERSION}: https://kind.sigs.k8s.io"),
+        ("kubectl", options.kubectl, "--kind-kubectl-bin", kubectl),
+        ("docker", None, "", "Docker: https://docs.docker.com/engine/install"),
+    )
     found: dict[str, Path] = {}
     missing: list[str] = []
-    for program, (given, option, install) in wanted.items():
-        if given is not None:
-            path = given.expanduser().absolute()
-            if not (path.is_file() and os.access(path, os.X_OK)):
-                raise UsageError(f"{option}={given} is not an executable file")
-            found[program] = path
-            continue
-        on_path = shutil.which(program, path=environ.get("PATH", ""))
-        if on_path is not None:
-            found[program] = Path(on_path).absolute()
+    for program, given, option, install in wanted:
+        sought = program if given is None else str(given.expanduser().absolute())
+        path = shutil.which(sought, path=environ.get("PATH", ""))
+        if path is not None:
+            found[program] = Path(path).absolute()
+        elif given is not None:
+            raise UsageError(f"{option}={given} is not an executable file")
         else:
             other = f", or say where it is: {option}=PATH" if option else ""
             missing.append(f"{program} (install {install}{other})")
     if missing:
         raise UsageError(f"--cluster=kind needs, on PATH: {'; '.join(missing)}")
-    return Tools(kind=found["kind"], kubectl=found["kubectl"], docker=found["docker"])
+    return Tools(**found)

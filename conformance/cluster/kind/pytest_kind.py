@@ -1,22 +1,19 @@
 """pytest-kind's cluster, used around its faults.
 
-The class is handed in: its package is GPL and an optional extra, which the suite never imports.
-What it would do by itself, and what is done here instead:
-
-- it downloads a kind and a kubectl of 2022: it always gets the paths of programs that are there;
-- it makes `.pytest-kind/NAME` in the current directory: its directory is our own;
-- it uses a cluster again with whatever its kubeconfig holds: the kubeconfig is exported first;
-- it neither keeps kind's output nor ends kind with the test run: `launcher` does;
-- it does not wait for the node, and knows neither `export logs` nor image archives."""
+The class is handed in: its package is GPL and an optional extra, which the suite never imports. By
+itself it downloads a kind and a kubectl of 2022: it gets the paths of programs that are there. It makes
+`.pytest-kind/NAME` in the current directory: its directory is our own. It uses a cluster again with
+whatever its kubeconfig holds: that is exported first. It neither keeps kind's output nor ends kind with
+the test run: `launcher` does."""
 
 from __future__ import annotations
 
 import contextlib
 import shlex
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from conformance.cluster.kind import launcher
 from conformance.cluster.kind.directories import KindDirectory
@@ -24,26 +21,7 @@ from conformance.cluster.kind.options import Tools
 from conformance.cluster.processes.reaper_process import script_command
 from conformance.model.errors import InfraError, UsageError
 
-
-class PytestKindCluster(Protocol):
-    """What is used of `pytest_kind.KindCluster`."""
-
-    name: str
-
-    def create(self, config_file: str | Path | None = None) -> None:
-        """`kind create cluster`, unless one of that name is there."""
-
-    def delete(self) -> None:
-        """`kind delete cluster`."""
-
-    def load_docker_image(self, docker_image: str) -> None:
-        """`kind load docker-image`."""
-
-    def kubectl(self, *args: str, **kwargs: int) -> str:
-        """Output of kubectl; `kwargs` are those of `subprocess.run`."""
-
-
-KindClusterClass = Callable[..., PytestKindCluster]
+KindClusterClass = Callable[..., Any]
 """`pytest_kind.KindCluster` itself."""
 
 
@@ -53,14 +31,12 @@ class Kind:
     def __init__(
         self, factory: KindClusterClass, *, directory: KindDirectory, tools: Tools, image: str
     ) -> None:
-        self._directory = directory
+        self.directory = directory
+        directory.log.touch()
         words = [*script_command(launcher.__file__), str(directory.log), str(tools.kind)]
-        directory.launcher.write_text(
-            f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8"
-        )
+        directory.launcher.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', "utf-8")
         directory.launcher.chmod(0o700)
-        # Its constructor makes the directory .pytest-kind/NAME; an absolute name is a directory of
-        # its own.
+        # Its constructor makes .pytest-kind/NAME; an absolute name is a directory of its own.
         self._cluster = factory(
             str(directory.path),
             directory.admin,
@@ -71,61 +47,61 @@ class Kind:
         self._cluster.name = directory.cluster
 
     def version(self) -> str:
-        """The version of kind, without the "v"."""
-        words = self._run(["version"], "asking kind for its version").split()
+        """Of kind, without the "v"."""
+        words = self._run("asking kind for its version", "version").split()
         return next((word.removeprefix("v") for word in words if word.startswith("v")), "unknown")
 
+    # What follows raises InfraError; UsageError if the node's image cannot be had.
+
     def create(self) -> None:
-        """Create the cluster of the directory's configuration. The node is not ready yet. Raises
-        UsageError if its image cannot be had, InfraError otherwise."""
+        """Create the cluster of the directory's configuration. The node is not ready yet."""
         with self._doing("creating the kind cluster"):
-            self._cluster.create(self._directory.config)
+            self._cluster.create(self.directory.config)
 
     def reuse(self) -> None:
         """Connect to the cluster, which is there."""
-        self._directory.admin.unlink(missing_ok=True)
-        self._run(
-            ["export", "kubeconfig", f"--name={self._directory.cluster}",
-             f"--kubeconfig={self._directory.admin}"],
-            "exporting the kubeconfig",
-        )  # fmt: skip
+        self.directory.admin.unlink(missing_ok=True)
+        name, kubeconfig = self.directory.cluster, self.directory.admin
+        command = ["export", "kubeconfig", f"--name={name}", f"--kubeconfig={kubeconfig}"]
+        self._run("exporting the kubeconfig", *command)
         self.create()
 
     def delete(self) -> None:
-        """Delete the cluster. Raises InfraError."""
+        """Delete the cluster."""
         with self._doing("deleting the kind cluster"):
             self._cluster.delete()
 
     def load_image(self, image: str) -> None:
-        """Load an image that Docker has into the node. Raises InfraError."""
+        """Load an image that Docker has into the node."""
         with self._doing(f"loading the image {image} into the kind cluster"):
             self._cluster.load_docker_image(image)
 
     def kubectl(self, *arguments: str) -> str:
-        """Output of kubectl. Raises InfraError."""
+        """Output of kubectl."""
         with self._doing(f"kubectl {' '.join(arguments)[:80]}"):
-            return self._cluster.kubectl(*arguments, stderr=subprocess.PIPE)
+            return str(self._cluster.kubectl(*arguments, stderr=subprocess.PIPE))
 
     def export_logs(self, directory: Path) -> None:
-        """`kind export logs`: journals, pods' logs and descriptions. Raises InfraError."""
+        """`kind export logs`: journals, pods' logs and descriptions."""
         directory.mkdir(parents=True, exist_ok=True)
-        command = ["export", "logs", str(directory), f"--name={self._directory.cluster}"]
-        self._run(command, "exporting the logs of the kind cluster")
+        command = ["export", "logs", str(directory), f"--name={self.directory.cluster}"]
+        self._run("exporting the logs of the kind cluster", *command)
 
-    def _run(self, arguments: Sequence[str], what: str) -> str:
+    def _run(self, what: str, *arguments: str) -> str:
         with self._doing(what):
             return subprocess.run(
-                [str(self._directory.launcher), *arguments],
+                [str(self.directory.launcher), *arguments],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True,
             ).stdout  # fmt: skip
 
     @contextlib.contextmanager
     def _doing(self, what: str) -> Iterator[None]:
-        before = _size(self._directory.log)
+        log = self.directory.log
         try:
+            before = log.stat().st_size
             yield
         except subprocess.CalledProcessError as error:
-            said = _complaint(self._directory.log, after=before, otherwise=error.stderr)
+            said = _complaint(log.read_bytes()[before:] or error.stderr or "")
             if "failed to pull image" in said:
                 raise UsageError(
                     f"the node image cannot be had ({said}): give one that Docker has with "
@@ -133,29 +109,16 @@ class Kind:
                     "a registry (tools/kind-offline/node-image.sh)"
                 ) from error
             raise InfraError(
-                f"{what} {self._directory.cluster} failed with code {error.returncode}: {said}"
+                f"{what} {self.directory.cluster} failed with code {error.returncode}: {said}"
             ) from error
         except (OSError, KeyError, TypeError, ValueError) as error:
             # pytest-kind reads the kubeconfig, and does not expect one that says nothing.
-            raise InfraError(f"{what} {self._directory.cluster} failed: {error!r}") from error
+            raise InfraError(f"{what} {self.directory.cluster} failed: {error!r}") from error
 
 
-def _size(log: Path) -> int:
-    try:
-        return log.stat().st_size
-    except OSError:
-        return 0
-
-
-def _complaint(log: Path, *, after: int, otherwise: str | None) -> str:
+def _complaint(output: bytes | str) -> str:
     """What kind (or another program) said last about an error."""
-    try:
-        with log.open("rb") as file:
-            file.seek(after)
-            lines = file.read().decode("utf-8", "replace").splitlines()
-    except OSError:
-        lines = []
-    lines = lines or (otherwise or "").splitlines()
-    errors = [line.strip() for line in lines if line.startswith("ERROR: ")]
-    said = [line.strip() for line in lines if line.strip()]
-    return (errors or said or ["it said nothing"])[-1].removeprefix("ERROR: ")
+    text = output if isinstance(output, str) else output.decode("utf-8", "replace")
+    said = [line for line in text.splitlines() if line.strip()]
+    errors = [line for line in said if line.startswith("ERROR: ")]
+    return (errors or said or ["it said nothing"])[-1].removeprefix("ERROR: ").strip()

@@ -1,18 +1,12 @@
 """The process that sees to the end of a kind cluster, however its owner ends.
 
-A script of its own, standard library only. It holds the lock of the cluster's directory for as long as
-the owner uses the cluster. When the owner ends without a word (an exception, `kill -9`), it removes the
-cluster's containers and the directory - unless the cluster is kept. If the reaper itself is killed, the
-next run finds the lock free.
+A script, standard library only. It holds the lock of the cluster's directory for as long as the owner
+uses the cluster. When the owner ends, it removes the cluster's containers and the directory, unless the
+cluster is kept. If the reaper itself is killed, the next run finds the lock free.
 
-`reaper.py FD OWNER_PID DIRECTORY CLUSTER DOCKER WORD`. Replies on the socket FD, one JSON a line:
-{"ready": true} or {"busy": pid of the owner that holds the lock}. Requests, a word a line:
-
-- `keep`: the cluster is complete and outlives its owner;
-- `lose`: it does not;
-- `done`: the owner removed the cluster; remove the directory and end.
-
-WORD is what holds until the owner says something else.
+`reaper.py FD OWNER_PID DIRECTORY CLUSTER DOCKER WORD`. It replies on the socket FD, in JSON:
+{"ready": true} or {"busy": pid of the owner that holds the lock}. The owner says, a word a line,
+whether the cluster outlives it: `keep` or `lose`. WORD holds until then.
 """
 
 from __future__ import annotations
@@ -29,14 +23,11 @@ from conformance.cluster.processes.owner import Owner
 
 CLUSTER_LABEL = "io.x-k8s.kind.cluster"
 """kind's label of a cluster's containers."""
-
 AUDIT = "/var/log/dgd-conformance"
 """In the node: the directory of the audit log. A kind node with this mount is one of ours."""
-
 QUIET_SECONDS = 3.0
 """Without a container, after which none will come: a `docker run` that was under way at the
 owner's death may still make one."""
-
 TRY_SECONDS = 120.0
 """For Docker to remove them."""
 
@@ -45,22 +36,19 @@ def remove_containers(docker: str, cluster: str, *, quiet: float = QUIET_SECONDS
     """Remove the containers of a cluster of ours and their volumes, until none was there for
     `quiet` seconds. False if Docker did not do so."""
     filters = ["--filter", f"label={CLUSTER_LABEL}={cluster}", "--filter", f"volume={AUDIT}"]
-    deadline = time.monotonic() + TRY_SECONDS
     since = time.monotonic()
+    deadline = since + TRY_SECONDS
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError, subprocess.SubprocessError):
             listed = subprocess.run(
-                [docker, "ps", "-aq", *filters],
-                capture_output=True, text=True, check=True, timeout=30,
-            )  # fmt: skip
-            containers = listed.stdout.split()
+                [docker, "ps", "-aq", *filters], capture_output=True, check=True, timeout=30
+            )
+            containers = listed.stdout.decode().split()
             if not containers and time.monotonic() - since >= quiet:
                 return True
             if containers:
-                subprocess.run(
-                    [docker, "rm", "--force", "--volumes", *containers],
-                    capture_output=True, check=False, timeout=60,
-                )  # fmt: skip
+                remove = [docker, "rm", "--force", "--volumes", *containers]
+                subprocess.run(remove, capture_output=True, check=False, timeout=60)
                 since = time.monotonic()
                 if not quiet:
                     continue
@@ -69,11 +57,9 @@ def remove_containers(docker: str, cluster: str, *, quiet: float = QUIET_SECONDS
 
 
 def last_word(owner: Owner, word: str) -> str:
-    """What the owner said last, once it is gone or done; `word` if it said nothing."""
+    """What the owner said last, once it is gone; `word` if it said nothing."""
     for line in owner.lines():
         word = line.decode()
-        if word == "done":
-            break
     return word
 
 
@@ -86,11 +72,8 @@ def main(argv: list[str]) -> int:
     owner.tell({"busy": holder} if holder else {"ready": True})
     if holder:
         return 1
-    word = last_word(owner, word)
-    if word == "keep":
-        return 0
     # What cannot be removed is found by the next run: its directory stays, with a free lock.
-    if word == "done" or remove_containers(docker, cluster):
+    if last_word(owner, word) == "lose" and remove_containers(docker, cluster):
         shutil.rmtree(directory, ignore_errors=True)
     return 0
 

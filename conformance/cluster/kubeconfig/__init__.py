@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from conformance.cluster.kubeconfig.cluster import KubeconfigCluster
-from conformance.cluster.kubeconfig.options import CONTEXT_OPTION, KubeconfigOptions
+from conformance.cluster.kubeconfig.contexts import CONTEXT_OPTION, KubeconfigOptions
 
 __all__ = ["CONTEXT_OPTION", "KubeconfigCluster", "KubeconfigOptions"]

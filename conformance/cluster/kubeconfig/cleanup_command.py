@@ -7,15 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from conformance.cluster.kubeconfig import (
-    connectivity,
-    contexts,
-    leftovers,
-    removal,
-    stopped_operators,
-)
-from conformance.cluster.kubeconfig.options import CONTEXT_OPTION
-from conformance.cluster.kubeconfig.stopped_operators import StoppedOperator
+from conformance.cluster.kubeconfig import connectivity, contexts, leftovers, removal
 from conformance.kube import Api
 from conformance.model.errors import UsageError
 
@@ -24,8 +16,7 @@ EXIT_STUCK = 1
 
 def run(arguments: argparse.Namespace) -> int:
     """List what crashed runs left, ask, remove it, and scale the operators back up that they had
-    stopped. 0: nothing is left (or --dry-run); 1: something is still there, one sentence each. Raises
-    UsageError, InfraError."""
+    stopped. 0: nothing is left (or --dry-run); 1: something is, one sentence each."""
     with (
         tempfile.TemporaryDirectory(prefix="dgd-conformance-") as directory,
         _api(arguments, Path(directory)) as api,
@@ -37,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
             runs = ", ".join(sorted({row.run or "without an id" for row in spared}))
             print(f"left alone: {len(spared)} of runs that are going on ({runs}); --all takes them")
         # A run that is going on may have stopped its operator for an instant.
-        stopped = stopped_operators.find(api) if arguments.all or not spared else []
+        stopped = leftovers.stopped_operators(api) if arguments.all or not spared else []
         if not rows and not stopped:
             print("nothing is left of crashed runs")
             return 0
@@ -52,31 +43,24 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.yes and not _asked(len(rows) + len(stopped)):
             print("nothing was changed")
             return EXIT_STUCK
+        problems = []
         # First, so that finalizers of graphs can run.
-        problems = _started(api, stopped)
+        for operator in stopped:
+            if problem := leftovers.start(api, operator):
+                problems.append(f"{operator} could not be started again: {problem}")
+            else:
+                print(f"started again: {operator}")
         result = removal.remove(api, rows, tell=print)
     if rows:
         print(f"removed {len(result.removed)} of {len(rows)}")
-    for sentence in (problems := [*problems, *result.stuck]):
+    problems += result.stuck
+    for sentence in problems:
         print(sentence)
     return EXIT_STUCK if problems else 0
 
 
-def _started(api: Api, stopped: list[StoppedOperator]) -> list[str]:
-    problems = []
-    for row in stopped:
-        problem = stopped_operators.start(api, row)
-        if problem:
-            problems.append(f"{row} could not be started again: {problem}")
-        else:
-            print(f"started again: {row}")
-    return problems
-
-
 def _api(arguments: argparse.Namespace, directory: Path) -> Api:
-    files = contexts.files(arguments.kubeconfig)
-    name = contexts.require(files, arguments.kube_context, option=CONTEXT_OPTION)
-    context = contexts.read(files, name)
+    context = contexts.read(contexts.files(arguments.kubeconfig), arguments.kube_context)
     connectivity.check_identity(context)
     api = Api.from_kubeconfig(context.write(directory / "kubeconfig"))
     connectivity.first_answer(api, context)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
+import subprocess
 import time
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
-from conformance.cluster.kubeconfig import connectivity, contexts, images, removal
-from conformance.cluster.kubeconfig.contexts import Context
+from conformance.cluster.kubeconfig import connectivity, contexts, removal
+from conformance.cluster.kubeconfig.contexts import KubeconfigOptions
 from conformance.cluster.kubeconfig.inspection import Inspection, inspect
-from conformance.cluster.kubeconfig.options import CONTEXT_OPTION, KubeconfigOptions
 from conformance.cluster.kubeconfig.run_lease import RunLease, namespace_of
 from conformance.cluster.nodes import RealNodes
 from conformance.cluster.processes import directory as directories
 from conformance.cluster.processes.supervisor import Supervisor
+from conformance.cluster.protocol import Cluster
 from conformance.kube import FIELD_MANAGER, Api
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.kinds import Actor
@@ -23,18 +26,23 @@ from conformance.model.profile import Profile
 
 END_SECONDS = 60.0
 """For graphs, and then for namespaces, at the end of a run."""
+LOAD_SECONDS = 300.0
+"""For an image of a gigabyte."""
 COLLECTOR_SECONDS = 35.0
 """kube-controller-manager's garbage collector looks for new kinds every 30 s, and needs a few more
 to list them. Source: kubernetes/kubernetes, garbagecollector `Sync` period."""
 
 
-class KubeconfigCluster:
-    """A cluster that was there before the run and stays after it.
+class _Checked(NamedTuple):
+    kubeconfig: Path
+    api: Api
+    inspection: Inspection
+    closing: contextlib.ExitStack
 
-    `check()` reads only and refuses; `plan()` says what will be done; `start()` makes the run's own
-    namespace. All parts of the suite use `kubeconfig`, a private copy of the one context, which goes
-    with this process however it ends.
-    """
+
+class KubeconfigCluster(Cluster):
+    """A cluster that was there before the run and stays after it. All parts of the suite use a private
+    copy of the one context, which goes with this process however it ends."""
 
     def __init__(
         self,
@@ -43,36 +51,29 @@ class KubeconfigCluster:
         profile: Profile | None = None,
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`profile`: of the operator that cases will change, whose rights are asked for; None: all that
-        any would need. `tell` hears what could not be removed at the end."""
+        """`profile`: of the operator, for the rights that its cases need; None: that any would need.
+        `tell` hears what could not be removed at the end."""
         self.run = uuid.uuid4().hex[:8]
-        """Id of the run, for `open_namespace` and for labels of what is installed."""
         self._options = options
         self._profile = profile
         self._tell = tell
-        self._supervisor: Supervisor | None = None
-        self._kubeconfig: Path | None = None
-        self._api: Api | None = None
-        self._inspection: Inspection | None = None
+        self._found: _Checked | None = None
         self._lease: RunLease | None = None
 
     # What every cluster answers; see `protocol.Cluster`.
 
-    @property
-    def kubeconfig(self) -> Path:
-        """The private kubeconfig; gone after `stop()`."""
-        if self._kubeconfig is None:
-            raise InfraError("the cluster was not checked yet, or is closed")
-        return self._kubeconfig
+    run = ""
+    audit_log = None
+    throw_away = False
+    process_host = None
 
     @property
-    def audit_log(self) -> None:
-        return None
+    def kubeconfig(self) -> Path:
+        return self._checked.kubeconfig
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """The API server's, and those of LeaderWorkerSet and Volcano if they are installed."""
-        return self._inspected.versions
+        return self._checked.inspection.versions
 
     @property
     def users(self) -> Mapping[str, Actor]:
@@ -83,67 +84,55 @@ class KubeconfigCluster:
         }
 
     @property
-    def throw_away(self) -> bool:
-        return False
-
-    @property
     def operator_installed(self) -> bool:
-        """True without --install-operator: then no cluster-scoped object is made."""
         return not self._options.install_operator
 
     @property
-    def process_host(self) -> None:
-        return None
-
-    @property
     def real_nodes(self) -> RealNodes | None:
-        """Only in a kind cluster that this suite made and kept are some nodes simulated, and the real
-        one is marked."""
-        return RealNodes() if self._inspected.has_real_nodes else None
+        """Marked only in a kind cluster that this suite made and kept."""
+        return RealNodes() if self._checked.inspection.has_real_nodes else None
 
     def failure(self) -> str | None:
-        """One sentence if the run can no longer show that it is alive, else None."""
+        """Says that the run can no longer show that it is alive."""
         problem = self._lease.problem if self._lease is not None else ""
         if not problem:
             return None
         return f"the run's Lease in namespace {namespace_of(self.run)} cannot be renewed: {problem}"
 
     def check(self) -> None:
-        """Read the kubeconfig, reach the cluster, and make sure that it may be used; see `inspect`. May
-        be called again. Raises UsageError within seconds."""
-        if self._inspection is not None:
+        """Make sure that the cluster may be used; see `inspect`. Raises UsageError within seconds."""
+        if self._found is not None:
             return
         files = contexts.files(self._options.kubeconfig)
-        name = contexts.require(files, self._options.context, option=CONTEXT_OPTION)
-        context = contexts.read(files, name)
+        context = contexts.read(files, self._options.context)
         connectivity.check_identity(context)
-        try:
-            self._check(context)
-        except UsageError as error:
-            private = str(self._kubeconfig)
-            self._close()
-            # Nobody knows of the private copy.
-            where = " and ".join(str(file) for file in files)
-            raise UsageError(str(error).replace(private, f"{where} (context {name})")) from error
-        except BaseException:
-            self._close()
-            raise
+        directories.sweep()
+        with contextlib.ExitStack() as closing:
+            # The reaper before the file with the identity: it goes with this process.
+            supervisor = closing.enter_context(Supervisor(prefix=directories.prefix()))
+            private = context.write(supervisor.directory / "kubeconfig")
+            try:
+                api = closing.enter_context(Api.from_kubeconfig(private))
+                inspection = inspect(api, context, self._options, self._profile)
+            except UsageError as error:
+                # Nobody knows of the private copy.
+                where = f"{' and '.join(str(file) for file in files)} (context {context.name})"
+                raise UsageError(str(error).replace(str(private), where)) from error
+            self._found = _Checked(private, api, inspection, closing.pop_all())
 
     def plan(self) -> list[str]:
-        """What the run will make, and what it needs, a line each. As `check` if that was not called."""
+        """What the run will make, and what it needs, a line each."""
         self.check()
-        return self._inspected.plan(self.run)
+        return self._checked.inspection.plan(self.run)
 
     def start(self) -> Self:
-        """Check, and make the run's own namespace. Raises UsageError, InfraError; nothing is left
-        behind then."""
+        """Check, and make the run's own namespace."""
         self.check()
         if self._lease is not None:
             raise InfraError("this run has already begun")
         try:
-            self._inspected.require_lws(self._profile)
-            assert self._api is not None
-            self._lease = RunLease(self._api, self.run)
+            self._checked.inspection.require_lws(self._profile)
+            self._lease = RunLease(self._checked.api, self.run)
             self._lease.start()
         except BaseException:
             self.stop()
@@ -151,19 +140,35 @@ class KubeconfigCluster:
         return self
 
     def load_image(self, image: str) -> None:
-        """Load an image into the nodes of a kind cluster (context kind-NAME, `kind` on PATH). Raises
-        UsageError for all others: their nodes pull from a registry."""
-        images.load(image, context=self._inspected.context.name)
+        """By kind, if it is a kind cluster: the nodes of all others pull from a registry."""
+        context = self._checked.inspection.context.name
+        name, program = context.removeprefix("kind-"), shutil.which("kind")
+        if name == context or program is None:
+            why = "it is no kind cluster" if name == context else "kind is not on PATH"
+            raise UsageError(
+                f"the image {image} cannot be loaded into context {context} ({why}): push it to a "
+                "registry that the cluster can pull from, and name it there"
+            )
+        command = [program, "load", "docker-image", image, "--name", name]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=LOAD_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise InfraError(
+                f"kind did not load {image} into cluster {name} within {LOAD_SECONDS:g} s"
+            ) from None
+        if done.returncode:
+            said = (done.stderr or done.stdout).strip().splitlines() or ["no reason"]
+            raise UsageError(f"kind could not load {image} into cluster {name}: {said[-1]}")
 
     def kinds_changed(self) -> None:
-        """Nothing can be restarted here: if kinds are new since the cluster was checked, wait until
-        the garbage collector has found them (35 s)."""
-        assert self._api is not None
-        known = {(kind.group, kind.plural) for kind in self._inspected.kinds}
-        now = self._api.discover()
+        """If kinds are new, wait until the garbage collector has found them: nobody may restart it."""
+        kinds, now = self._checked.inspection.kinds, self._checked.api.discover()
+        known = {(kind.group, kind.plural) for kind in kinds}
         if any((kind.group, kind.plural) not in known for kind in now):
             time.sleep(COLLECTOR_SECONDS)
-        self._inspected.kinds[:] = now
+        kinds[:] = now
 
     def export_evidence(self, directory: Path) -> None:
         """Nothing: all that explains a failure stays in the cluster."""
@@ -174,48 +179,24 @@ class KubeconfigCluster:
             self._remove(to_the_end=False)
 
     def stop(self) -> None:
-        """Remove all that the run made, and the private kubeconfig. May be called again, and before
-        `start`. What does not go away is reported, and `cleanup` finds it later."""
+        """Remove all that the run made. What does not go away is told, and `cleanup` finds it later."""
         lease, self._lease = self._lease, None
         if lease is not None:
             # As long as it removes, the run lives.
             self._remove(to_the_end=True)
             lease.stop()
-        self._close()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    # Parts.
-
-    def _check(self, context: Context) -> None:
-        # The reaper before the file with the identity: it goes with this process.
-        directories.sweep()
-        self._supervisor = Supervisor(prefix=directories.prefix())
-        self._kubeconfig = context.write(self._supervisor.directory / "kubeconfig")
-        self._api = Api.from_kubeconfig(self._kubeconfig)
-        self._inspection = inspect(self._api, context, self._options, self._profile)
+        found, self._found = self._found, None
+        if found is not None:
+            found.closing.close()
 
     def _remove(self, *, to_the_end: bool) -> None:
-        assert self._api is not None
-        done = removal.remove_run(self._api, self.run, within=END_SECONDS, to_the_end=to_the_end)
+        api = self._checked.api
+        done = removal.remove_run(api, self.run, within=END_SECONDS, to_the_end=to_the_end)
         for sentence in done.stuck:
             self._tell(sentence)
 
-    def _close(self) -> None:
-        api, self._api = self._api, None
-        supervisor, self._supervisor = self._supervisor, None
-        self._kubeconfig = self._inspection = None
-        if api is not None:
-            api.close()
-        if supervisor is not None:
-            supervisor.stop()
-
     @property
-    def _inspected(self) -> Inspection:
-        if self._inspection is None:
+    def _checked(self) -> _Checked:
+        if self._found is None:
             raise InfraError("the cluster was not checked yet, or is closed")
-        return self._inspection
+        return self._found

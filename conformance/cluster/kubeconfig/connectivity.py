@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import datetime
 import json
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,20 @@ import urllib3
 from cryptography import x509
 
 from conformance.cluster.kubeconfig.contexts import Context
-from conformance.kube import Answer, Api, NoAnswerError
+from conformance.kube import Api, NoAnswerError
 from conformance.model.errors import InfraError, UsageError
 
 REACH_SECONDS = 5.0
 """Until the API server must have answered a small request; a far one needs a second."""
-_OPENSSL_EXPIRED, _OPENSSL_OTHER_HOST = 10, 62
+# OpenSSL's code of a verification → what is wrong.
+_UNTRUSTED = {
+    10: "its certificate has expired",
+    62: "its certificate is for another name (`tls-server-name` in the kubeconfig may help)",
+}
+_UNKNOWN_AUTHORITY = (
+    "its certificate is not signed by the certificate-authority of the kubeconfig; was the cluster "
+    "made anew?"
+)
 
 
 def check_identity(context: Context, *, now: datetime.datetime | None = None) -> None:
@@ -40,7 +47,7 @@ def check_identity(context: Context, *, now: datetime.datetime | None = None) ->
         certificate = x509.load_pem_x509_certificate(pem)
     except ValueError as error:
         raise UsageError(f"{who} cannot be read: {error}") from error
-    now = now or datetime.datetime.now(datetime.UTC)
+    now = now or _now()
     end, start = certificate.not_valid_after_utc, certificate.not_valid_before_utc
     if now > end:
         raise UsageError(f"{who} expired on {_day(end)}; get a new one and put it there")
@@ -49,8 +56,8 @@ def check_identity(context: Context, *, now: datetime.datetime | None = None) ->
 
 
 def first_answer(api: Api, context: Context) -> Mapping[str, Any]:
-    """The server's version. Reads only. Raises UsageError with the reason if it does not answer
-    within seconds, or does not know the identity."""
+    """The server's version. Raises UsageError with the reason if it does not answer within seconds, or
+    does not know the identity."""
     try:
         answer = api.request("GET", "/version", timeout=REACH_SECONDS)
     except NoAnswerError as error:
@@ -63,23 +70,21 @@ def first_answer(api: Api, context: Context) -> Mapping[str, Any]:
         # Some clusters hide even this from most users.
         return {}
     if not answer.ok or not isinstance(answer.body, Mapping) or "gitVersion" not in answer.body:
+        said = " ".join((answer.message or str(answer.body)).split())[:120]
         raise UsageError(
             f"{context.server} (context {context.name}) answered /version with {answer.code} "
-            f"{_shown(answer)}; expected a Kubernetes API server"
+            f"{said}; expected a Kubernetes API server"
         )
     return answer.body
 
 
-def _shown(answer: Answer) -> str:
-    return " ".join((answer.message or str(answer.body)).split())[:120]
-
-
 def _unreached(context: Context, error: NoAnswerError) -> str:
     where = f"the API server {context.server} of context {context.name}"
-    causes = list(_causes(error))
+    causes = _causes(error)
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return _untrusted(where, cause)
+            why = _UNTRUSTED.get(cause.verify_code, _UNKNOWN_AUTHORITY)
+            return f"{where} is not trusted ({cause.verify_message}): {why}"
     reason = _reason(causes)
     if error.proxy is not None:
         return (
@@ -89,74 +94,53 @@ def _unreached(context: Context, error: NoAnswerError) -> str:
     return f"{where} cannot be reached ({reason}); is it up, and its address right?"
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Everything below an error; urllib3 keeps some as arguments only."""
-    seen: set[int] = set()
-    todo: list[BaseException] = [error]
-    while todo:
-        one = todo.pop(0)
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        yield one
+def _causes(error: BaseException) -> list[BaseException]:
+    """The error and everything below it; urllib3 keeps some as arguments only."""
+    found = [error]
+    for one in found:
         below = [one.__cause__, one.__context__, *one.args]
-        todo += [part for part in below if isinstance(part, BaseException)]
+        found += [each for each in below if isinstance(each, BaseException) and each not in found]
+    return found
 
 
 def _reason(causes: list[BaseException]) -> str:
+    late = f"no answer within {REACH_SECONDS:g} s"
     # urllib3 calls a refused connection a timeout, too: what the system said counts first.
-    for kinds, text in (
-        ((ConnectionRefusedError,), "connection refused"),
-        ((socket.gaierror,), "its name cannot be resolved"),
-        (
-            (TimeoutError, urllib3.exceptions.TimeoutError),
-            f"no answer within {REACH_SECONDS:g} s",
-        ),
+    for kind, text in (
+        (ConnectionRefusedError, "connection refused"),
+        (socket.gaierror, "its name cannot be resolved"),
+        (TimeoutError, late),
+        (urllib3.exceptions.TimeoutError, late),
     ):
-        if any(isinstance(cause, kinds) for cause in causes):
+        if any(isinstance(cause, kind) for cause in causes):
             return text
     last = causes[-1]
     return " ".join(str(last).split())[:160] or type(last).__name__
 
 
-def _untrusted(where: str, error: ssl.SSLCertVerificationError) -> str:
-    if error.verify_code == _OPENSSL_EXPIRED:
-        why = "its certificate has expired"
-    elif error.verify_code == _OPENSSL_OTHER_HOST:
-        why = "its certificate is for another name (`tls-server-name` in the kubeconfig may help)"
-    else:
-        why = (
-            "its certificate is not signed by the certificate-authority of the kubeconfig; was the "
-            "cluster made anew?"
-        )
-    return f"{where} is not trusted ({error.verify_message}): {why}"
-
-
 def _unknown_identity(context: Context) -> str:
     user, who = context.user, f"user {context.user_name} of context {context.name}"
-    base = f"{context.server} does not know {who} (401)"
+    token = str(user.get("token") or "")
+    end = _expiry(token)
     if user.get("exec"):
-        return f"{base}: the token of the credential plugin is not accepted; log in again"
-    token = user.get("token") or ""
-    if token or user.get("tokenFile"):
-        end = _expiry(str(token))
-        now = datetime.datetime.now(datetime.UTC)
-        if end is not None and end < now:
-            return f"{base}: its token expired on {_day(end)}; get a new one"
-        return f"{base}: its token is unknown or has expired; get a new one"
-    if _client_certificate(user) is not None:
-        return f"{base}: its client certificate is not signed by an authority of that cluster"
-    return f"{base}: the kubeconfig holds no credentials for it"
+        why = "the token of the credential plugin is not accepted; log in again"
+    elif end is not None and end < _now():
+        why = f"its token expired on {_day(end)}; get a new one"
+    elif token or user.get("tokenFile"):
+        why = "its token is unknown or has expired; get a new one"
+    elif _client_certificate(user) is not None:
+        why = "its client certificate is not signed by an authority of that cluster"
+    else:
+        why = "the kubeconfig holds no credentials for it"
+    return f"{context.server} does not know {who} (401): {why}"
 
 
 def _expiry(token: str) -> datetime.datetime | None:
     """When a token that is a JWT expires; None if it does not say."""
-    parts = token.split(".")
-    if len(parts) != 3:
-        return None
     try:
-        claims: Any = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-        return datetime.datetime.fromtimestamp(float(claims["exp"]), tz=datetime.UTC)
+        _, claims, _ = token.split(".")
+        content: Any = json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))
+        return datetime.datetime.fromtimestamp(float(content["exp"]), tz=datetime.UTC)
     except (ValueError, TypeError, KeyError, OverflowError):
         return None
 
@@ -165,7 +149,7 @@ def _client_certificate(user: Mapping[str, Any]) -> bytes | None:
     if user.get("client-certificate-data"):
         try:
             return base64.b64decode(str(user["client-certificate-data"]))
-        except (binascii.Error, ValueError):
+        except ValueError:
             return b""
     if user.get("client-certificate"):
         try:
@@ -176,6 +160,10 @@ def _client_certificate(user: Mapping[str, Any]) -> bytes | None:
                 f"{error.strerror}"
             ) from error
     return None
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
 
 
 def _day(when: datetime.datetime) -> str:

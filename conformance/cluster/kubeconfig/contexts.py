@@ -1,8 +1,7 @@
-"""The user's kubeconfig: which contexts there are, and a private copy of one of them.
+"""What the user says of a cluster of their own, and the context of their kubeconfig that leads there.
 
 Source of the rules: kubectl, "Organizing Cluster Access Using kubeconfig Files": files of KUBECONFIG
-are merged, the first to name something wins, relative paths count from the file that holds them.
-"""
+are merged, the first to name something wins, relative paths count from the file that holds them."""
 
 from __future__ import annotations
 
@@ -20,12 +19,24 @@ import yaml
 from conformance.cluster.certificates import write_private
 from conformance.model.errors import UsageError
 
+CONTEXT_OPTION = "--kube-context"
 DEFAULT = "~/.kube/config"
-_PATHS = {
-    "cluster": ("certificate-authority",),
-    "user": ("client-certificate", "client-key", "tokenFile"),
-}
+_PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeconfigOptions:
+    """The options of `--cluster=kubeconfig`."""
+
+    kubeconfig: Path | None = None
+    """None: the files of KUBECONFIG, else ~/.kube/config."""
+    context: str | None = None
+    """`--kube-context`. The current context is never used by itself."""
+    i_own: bool = False
+    """`--i-own-this-cluster`."""
+    install_operator: bool = False
+    """`--install-operator`: cluster-scoped objects (CRDs, ClusterRoles, webhooks) may be made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +53,12 @@ class Context:
     @property
     def server(self) -> str:
         """URL of the API server."""
-        return str(self.cluster.get("server", ""))
+        return str(self.cluster["server"])
+
+    @property
+    def cleanup(self) -> str:
+        """The command that removes what crashed runs left."""
+        return f"python -m conformance cleanup {CONTEXT_OPTION}={self.name}"
 
     def write(self, path: Path) -> Path:
         """Write a kubeconfig (mode 0600) with nothing but this context, without its namespace."""
@@ -58,84 +74,65 @@ class Context:
 
 
 def files(given: Path | None, environ: Mapping[str, str] | None = None) -> list[Path]:
-    """The files that count: the given one, else those of KUBECONFIG, else the default one. Raises
-    UsageError if none exists."""
-    variables = os.environ if environ is None else environ
+    """The given one, else those of KUBECONFIG, else the default one. Raises UsageError if none
+    exists."""
+    variable = (os.environ if environ is None else environ).get("KUBECONFIG")
     if given is not None:
-        named, source = [given.expanduser()], f"--kubeconfig={given}"
-    elif variables.get("KUBECONFIG"):
-        parts = filter(None, variables["KUBECONFIG"].split(os.pathsep))
-        named = [Path(part).expanduser() for part in parts]
-        source = f"KUBECONFIG={variables['KUBECONFIG']}"
+        named, source = [str(given)], f"--kubeconfig={given}"
+    elif variable:
+        named, source = variable.split(os.pathsep), f"KUBECONFIG={variable}"
     else:
-        named, source = [Path(DEFAULT).expanduser()], f"the default kubeconfig {DEFAULT}"
-    found = [path.absolute() for path in named if path.is_file()]
+        named, source = [DEFAULT], f"the default kubeconfig {DEFAULT}"
+    paths = [Path(name).expanduser().absolute() for name in named if name]
+    found = [path for path in paths if path.is_file()]
     if not found:
         raise UsageError(f"{source} does not exist; give --kubeconfig=PATH or set KUBECONFIG")
     return found
 
 
-def contexts(paths: Sequence[Path]) -> list[str]:
-    """Names of all contexts, in order. Raises UsageError for a file that cannot be read."""
-    return list(_merged(paths, "contexts"))
-
-
-def require(paths: Sequence[Path], name: str | None, *, option: str) -> str:
-    """The name, if there is such a context. Raises UsageError with those that there are if none is
-    named or it is not among them."""
-    known = contexts(paths)
-    listed = ", ".join(known) or "none"
+def read(paths: Sequence[Path], name: str | None) -> Context:
+    """The context of that name. Raises UsageError if none is named, or it is not there or not whole."""
+    contexts = _merged(paths, "contexts")
+    listed = ", ".join(contexts) or "none"
     where = ", ".join(str(path) for path in paths)
     if not name:
         raise UsageError(
-            f"{option} names no context; name the cluster to use with {option}=NAME (in {where}: "
-            f"{listed}): the current context is never used by itself"
+            f"{CONTEXT_OPTION} names no context; name the cluster to use with {CONTEXT_OPTION}=NAME "
+            f"(in {where}: {listed}): the current context is never used by itself"
         )
-    if name not in known:
-        close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    if name not in contexts:
+        close = difflib.get_close_matches(name, contexts, n=3, cutoff=0.5)
         hint = f"; did you mean {' or '.join(close)}?" if close else ""
-        raise UsageError(f"{option}={name} is not in {where}{hint} (there: {listed})")
-    return name
-
-
-def read(paths: Sequence[Path], name: str) -> Context:
-    """The context of that name, which `require` has found. Raises UsageError if its cluster or user
-    is missing."""
-    context = _merged(paths, "contexts")[name][0]
+        raise UsageError(f"{CONTEXT_OPTION}={name} is not in {where}{hint} (there: {listed})")
+    context = contexts[name][0]
     cluster_name, user_name = str(context.get("cluster", "")), str(context.get("user", ""))
     clusters, users = _merged(paths, "clusters"), _merged(paths, "users")
-    where = ", ".join(str(path) for path in paths)
     if cluster_name not in clusters:
         raise UsageError(f"context {name} names the cluster {cluster_name!r}, not in {where}")
     if user_name and user_name not in users:
         raise UsageError(f"context {name} names the user {user_name!r}, not in {where}")
-    cluster, cluster_file = clusters[cluster_name]
+    cluster, file = clusters[cluster_name]
     if not cluster.get("server"):
-        raise UsageError(f"the cluster {cluster_name} in {cluster_file} has no `server`")
-    user, user_file = users.get(user_name, ({}, paths[0]))
+        raise UsageError(f"the cluster {cluster_name} in {file} has no `server`")
     return Context(
         name=name,
-        cluster=_absolute(cluster, _PATHS["cluster"], cluster_file),
-        user=_with_command(_absolute(user, _PATHS["user"], user_file), user_file),
+        cluster=_absolute(cluster, file),
+        user=_absolute(*users.get(user_name, ({}, file))),
         user_name=user_name,
         namespace=str(context.get("namespace") or ""),
     )
 
 
-def _absolute(entry: Mapping[str, Any], keys: Sequence[str], file: Path) -> dict[str, Any]:
+def _absolute(entry: Mapping[str, Any], file: Path) -> dict[str, Any]:
     made = copy.deepcopy(dict(entry))
-    for key in keys:
+    for key in _PATHS:
         if made.get(key):
             made[key] = str(file.parent / Path(str(made[key])).expanduser())
-    return made
-
-
-def _with_command(user: dict[str, Any], file: Path) -> dict[str, Any]:
-    plugin = user.get("exec")
+    plugin = made.get("exec")
     # A bare name is looked for on PATH, anything else counts from the file.
     if isinstance(plugin, dict) and "/" in str(plugin.get("command", "")):
         plugin["command"] = str(file.parent / Path(str(plugin["command"])).expanduser())
-    return user
+    return made
 
 
 def _merged(paths: Sequence[Path], part: str) -> dict[str, tuple[dict[str, Any], Path]]:

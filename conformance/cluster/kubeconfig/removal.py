@@ -1,13 +1,13 @@
-"""Removal of leftover objects, in order: graphs first, so that a living operator can run their
-finalizers. A finalizer that nobody runs is reported and not taken away, since it may guard something
-outside the cluster."""
+"""Removal of leftover objects: graphs first, so that a living operator can run their finalizers. One
+that nobody runs is told and not taken away, since it may guard something outside the cluster."""
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from conformance.cluster.kubeconfig import leftovers, run_lease
 from conformance.cluster.kubeconfig.leftovers import LeftoverObject
@@ -21,11 +21,18 @@ NAMESPACES_SECONDS = 120.0
 """For namespaces: kube-controller-manager empties some ten at a time."""
 _POLL_SECONDS = 0.25
 
-# Kinds that go first and last among cluster-scoped ones: a webhook without its server refuses the
-# deletion of others; a CRD takes all objects of its kind along; roles are what an operator cleans up
-# with.
-_FIRST = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
-_LAST = ("CustomResourceDefinition", "ClusterRoleBinding", "ClusterRole")
+_CRD = "CustomResourceDefinition"
+# When a kind goes; 2 for all others. A webhook without its server refuses the deletion of others; a
+# CRD takes all objects of its kind along; roles are what an operator cleans up with.
+_STAGES = {
+    "ValidatingWebhookConfiguration": 0,
+    "MutatingWebhookConfiguration": 0,
+    "Namespace": 1,
+    _CRD: 3,
+    "ClusterRoleBinding": 4,
+    "ClusterRole": 5,
+}
+_Row = TypeVar("_Row")
 
 
 @dataclass(slots=True)
@@ -44,104 +51,93 @@ def remove(
     namespaces_within: float = NAMESPACES_SECONDS,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Removal:
-    """Remove these, in the order that lets controllers do their part, and wait (seconds) for it.
-    `tell` hears of each stage. Raises InfraError if the API server fails."""
+    """Remove these, in the order that lets controllers do their part, and wait (seconds) for it. `tell`
+    hears of each stage. Raises InfraError."""
     result = Removal()
-    namespaces = [row for row in rows if row.is_namespace]
-    cluster_scoped = [row for row in rows if not row.is_namespace]
-    _remove_graphs(api, [row.name for row in namespaces], within=graphs_within, tell=tell)
-    _remove_each(api, [r for r in cluster_scoped if r.resource.kind in _FIRST], result, tell)
-    # A run's own namespace, which tells that it lives, goes last: an interrupted removal is found.
-    namespaces.sort(key=lambda row: row.name.startswith(run_lease.PREFIX))
-    _remove_each(api, namespaces, result, tell, within=namespaces_within)
-    middle = [r for r in cluster_scoped if r.resource.kind not in (*_FIRST, *_LAST)]
-    _remove_each(api, middle, result, tell)
-    for kind in _LAST:
-        last = [row for row in cluster_scoped if row.resource.kind == kind]
-        if kind == "CustomResourceDefinition":
-            last = [row for row in last if _unused(api, row, result)]
-        _remove_each(api, last, result, tell)
+    _remove_graphs(api, rows, within=graphs_within, tell=tell)
+    for _, stage in itertools.groupby(sorted(rows, key=_order), key=_stage):
+        wanted = [row for row in stage if row.resource.kind != _CRD or _unused(api, row, result)]
+        if wanted:
+            kinds = ", ".join(dict.fromkeys(row.resource.kind for row in wanted))
+            tell(f"deleting {len(wanted)} {kinds}")
+            within = namespaces_within if wanted[0].is_namespace else GRAPHS_SECONDS
+            _remove_each(api, wanted, result, within=within)
     return result
 
 
+def remove_run(api: Api, run: str, *, within: float, to_the_end: bool) -> Removal:
+    """Remove what one run made, in about `within` seconds for graphs and again for namespaces.
+    `to_the_end` False leaves its own namespace and what is cluster-scoped."""
+    try:
+        rows = leftovers.find(api, run=run)
+        if not to_the_end:
+            lease = run_lease.namespace_of(run)
+            rows = [row for row in rows if row.is_namespace and row.name != lease]
+        return remove(api, rows, graphs_within=within, namespaces_within=within)
+    except InfraError as error:
+        return Removal(stuck=[f"what run {run} made may still be there: {error}"])
+
+
+def _stage(row: LeftoverObject) -> int:
+    return _STAGES.get(row.resource.kind, 2)
+
+
+def _order(row: LeftoverObject) -> tuple[int, bool]:
+    """A run's own namespace, which tells that it lives, goes last: an interrupted removal is found."""
+    return _stage(row), row.is_namespace and row.name.startswith(run_lease.PREFIX)
+
+
+def _remaining(rows: list[_Row], there: Callable[[_Row], bool], *, end: float) -> list[_Row]:
+    """Those that are still there once none is or the time has come."""
+    while (rows := [row for row in rows if there(row)]) and time.monotonic() < end:
+        time.sleep(_POLL_SECONDS)
+    return rows
+
+
 def _remove_graphs(
-    api: Api, namespaces: Sequence[str], *, within: float, tell: Callable[[str], None]
+    api: Api, rows: Sequence[LeftoverObject], *, within: float, tell: Callable[[str], None]
 ) -> None:
     """Delete graphs and bare components, and wait until they are gone or time is up."""
-    kinds = [
-        kind
-        for kind in api.discover()
-        if kind.group == GROUP and kind.kind in (GRAPH_KIND, COMPONENT_KIND)
-    ]
-    # Graphs before components: an operator makes a component anew while its graph is there.
-    kinds.sort(key=lambda kind: kind.kind != GRAPH_KIND)
+    served = {kind.kind: kind for kind in api.discover() if kind.group == GROUP}
     end = time.monotonic() + within
-    for kind in kinds:
-        left = [
-            (space, str(meta["name"]))
-            for space in namespaces
-            for meta in _metadata(api, kind, space)
+    # Graphs before components: an operator makes a component anew while its graph is there.
+    for kind in (served[name] for name in (GRAPH_KIND, COMPONENT_KIND) if name in served):
+        found = [
+            (kind, str(meta["name"]), row.name)
+            for row in rows
+            if row.is_namespace
+            for meta in _metadata(api, kind, row)
         ]
-        if left:
-            tell(f"deleting {len(left)} {kind.kind} so that their finalizers can run")
-        for space, name in left:
-            _accepted(api, kind, name, space)
-        while left and time.monotonic() < end:
-            time.sleep(_POLL_SECONDS)
-            left = [(space, name) for space, name in left if api.read(kind, name, space)]
+        if found:
+            tell(f"deleting {len(found)} {kind.kind} so that their finalizers can run")
+        for each in found:
+            api.delete(*each)
+        _remaining(found, lambda each: api.read(*each) is not None, end=end)
 
 
-def _metadata(api: Api, kind: Resource, namespace: str) -> Iterator[dict[str, Any]]:
-    """Of all objects of a kind; of none where they may not be listed."""
-    answer = api.request("GET", kind.path(namespace))
-    if answer.ok:
-        yield from (item["metadata"] for item in answer.body.get("items") or ())
+def _metadata(api: Api, kind: Resource, namespace: LeftoverObject) -> list[dict[str, Any]]:
+    return [item["metadata"] for item in leftovers.listed(api, kind.path(namespace.name))]
 
 
 def _remove_each(
-    api: Api,
-    rows: Sequence[LeftoverObject],
-    result: Removal,
-    tell: Callable[[str], None],
-    *,
-    within: float = GRAPHS_SECONDS,
+    api: Api, rows: Sequence[LeftoverObject], result: Removal, *, within: float
 ) -> None:
-    if not rows:
-        return
-    kinds = ", ".join(dict.fromkeys(row.resource.kind for row in rows))
-    tell(f"deleting {len(rows)} {kinds}")
-    waiting = []
+    accepted = []
     for row in rows:
-        problem = _accepted(api, row.resource, row.name, uid=row.uid)
-        if problem:
-            result.stuck.append(f"{row} is still there: {problem}")
+        answer = api.delete(row.resource, row.name, uid=row.uid)
+        if answer.ok or answer.code == 404:
+            accepted.append(row)
         else:
-            waiting.append(row)
-    end = time.monotonic() + within
-    while waiting and time.monotonic() < end:
-        gone = [row for row in waiting if not _still(api, row)]
-        result.removed += gone
-        waiting = [row for row in waiting if row not in gone]
-        if waiting:
-            time.sleep(_POLL_SECONDS)
-    result.stuck += [
-        f"{row} is still there {within:.0f} s later: {_why(api, row)}" for row in waiting
-    ]
+            problem = f"the deletion was answered {answer.code} {answer.message}"
+            result.stuck.append(f"{row} is still there: {problem}")
 
+    def there(row: LeftoverObject) -> bool:
+        stored = api.read(row.resource, row.name)
+        return stored is not None and stored["metadata"]["uid"] == row.uid
 
-def _accepted(
-    api: Api, resource: Resource, name: str, namespace: str | None = None, *, uid: str = ""
-) -> str:
-    """Ask for a deletion; why it was refused, or empty."""
-    answer = api.delete(resource, name, namespace, uid=uid or None)
-    if answer.ok or answer.code == 404:
-        return ""
-    return f"the deletion was answered {answer.code} {answer.message}"
-
-
-def _still(api: Api, row: LeftoverObject) -> bool:
-    stored = api.read(row.resource, row.name)
-    return stored is not None and (not row.uid or stored["metadata"]["uid"] == row.uid)
+    left = _remaining(accepted, there, end=time.monotonic() + within)
+    result.removed += [row for row in accepted if row not in left]
+    result.stuck += [f"{row} is still there {within:.0f} s later: {_why(api, row)}" for row in left]
 
 
 def _unused(api: Api, row: LeftoverObject, result: Removal) -> bool:
@@ -158,17 +154,16 @@ def _unused(api: Api, row: LeftoverObject, result: Removal) -> bool:
 
 def _why(api: Api, row: LeftoverObject) -> str:
     stored = api.read(row.resource, row.name) or {}
-    finalizers = (stored.get("metadata") or {}).get("finalizers") or []
     if not row.is_namespace:
+        finalizers = (stored.get("metadata") or {}).get("finalizers") or []
         return _finalizer_text(f"{row.resource} {row.name}", finalizers)
-    guarded = []
-    for kind in api.discover():
-        if not kind.namespaced:
-            continue
-        for meta in _metadata(api, kind, row.name):
-            held = meta.get("finalizers") or []
-            if held:
-                guarded.append(_finalizer_text(f"{kind} {meta['name']} -n {row.name}", held))
+    guarded = [
+        _finalizer_text(f"{kind} {meta['name']} -n {row.name}", meta["finalizers"])
+        for kind in api.discover()
+        if kind.namespaced
+        for meta in _metadata(api, kind, row)
+        if meta.get("finalizers")
+    ]
     if guarded:
         return "; ".join(guarded[:3]) + (f"; and {len(guarded) - 3} more" if guarded[3:] else "")
     conditions = (stored.get("status") or {}).get("conditions") or []
@@ -184,16 +179,3 @@ def _finalizer_text(target: str, finalizers: Sequence[str]) -> str:
         "operator gone? Then: kubectl patch "
         f'{target} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\''
     )
-
-
-def remove_run(api: Api, run: str, *, within: float, to_the_end: bool) -> Removal:
-    """Remove what one run made, in at most about `within` seconds for graphs and again for
-    namespaces. `to_the_end` False leaves its own namespace and what is cluster-scoped."""
-    try:
-        rows = leftovers.find(api, run=run)
-        if not to_the_end:
-            lease = run_lease.namespace_of(run)
-            rows = [row for row in rows if row.is_namespace and row.name != lease]
-        return remove(api, rows, graphs_within=within, namespaces_within=within)
-    except InfraError as error:
-        return Removal(stuck=[f"what run {run} made may still be there: {error}"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -16,119 +16,94 @@ from conformance.model.profile import Profile
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _AT_ONCE = 16
-_CHANGE = ("get", "list", "watch", "create", "update", "patch", "delete")
-_RBAC = "rbac.authorization.k8s.io"
-_ADMISSION = "admissionregistration.k8s.io"
+_CHANGE = "get list watch create update patch delete"
+_CRDS = "customresourcedefinitions.apiextensions.k8s.io"
+_VALIDATING = "validatingwebhookconfigurations.admissionregistration.k8s.io"
+_INSTALLED = (
+    _CRDS,
+    "clusterrolebindings.rbac.authorization.k8s.io",
+    "rolebindings.rbac.authorization.k8s.io",
+    _VALIDATING,
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+    "deployments.apps",
+    "services",
+    "serviceaccounts",
+    "configmaps",
+    "secrets",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Right:
     """Verbs on a resource, in one namespace or (empty) everywhere, and what they are for."""
 
-    group: str = ""
-    resource: str
-    """Plural; with a subresource as in `pods/log`."""
+    name: str
+    """As `kubectl auth can-i` writes it: `pods`, `pods/log`, `deployments.apps`."""
     verbs: tuple[str, ...]
     namespace: str = ""
     why: str
 
     @property
-    def name(self) -> str:
-        """As `kubectl auth can-i` writes it."""
-        return f"{self.resource}.{self.group}" if self.group else self.resource
+    def resource(self) -> str:
+        return self.name.partition(".")[0]
+
+    @property
+    def group(self) -> str:
+        return self.name.partition(".")[2]
 
 
 def needed(profile: Profile | None, *, install_operator: bool) -> list[Right]:
-    """What every run with an operator of this profile needs; None: with any operator. What restarts
-    need is `for_restarts`: without it all other cases can be judged."""
-    components = profile is None or profile.supports(Feature.COMPONENT)
+    """What every run with an operator of this profile needs; None: with any operator."""
     groups = profile is None or profile.supports(Feature.MULTINODE)
     gangs = profile is None or (
         profile.multinode.gang is Gang.PER_GROUP and profile.multinode.gang_kind == POD_GROUP
     )
+    per_case = "a namespace for each case, deleted after it"
+    alive = "the Lease that shows that this run is alive"
+    change = "what cases change"
+    foreign = "an object that is not the operator's, in a case's namespace"
     rows = [
-        Right(
-            resource="namespaces",
-            verbs=("get", "list", "watch", "create", "delete"),
-            why="a namespace for each case, deleted after it",
-        ),
-        Right(
-            group="coordination.k8s.io",
-            resource="leases",
-            verbs=("create", "get", "update"),
-            why="the Lease that shows that this run is alive",
-        ),
-        Right(resource="serviceaccounts", verbs=("get",), why="a namespace is ready for pods"),
-        Right(
-            group="apiextensions.k8s.io",
-            resource="customresourcedefinitions",
-            verbs=("get",),
-            why="which versions the operator serves",
-        ),
-        Right(
-            group=_ADMISSION,
-            resource="validatingwebhookconfigurations",
-            verbs=("list",),
-            why="whether the operator can refuse",
-        ),
-        _changed(PLURALS[GRAPH_KIND]),
-        *([_changed(PLURALS[COMPONENT_KIND])] if components else []),
-        _foreign("apps", "deployments"),
-        _foreign("", "services"),
-        *([_foreign(LWS_GROUP, "leaderworkersets")] if groups else []),
-        *([_foreign(POD_GROUP_GROUP, "podgroups")] if groups and gangs else []),
+        _right("namespaces", "get list watch create delete", per_case),
+        _right("leases.coordination.k8s.io", "create get update", alive),
+        _right("serviceaccounts", "get", "a namespace is ready for pods"),
+        _right(_CRDS, "get", "which versions the operator serves"),
+        _right(_VALIDATING, "list", "whether the operator can refuse"),
+        _right(f"{PLURALS[GRAPH_KIND]}.{GROUP}", _CHANGE, change),
     ]
-    return rows + (_installing() if install_operator else [])
+    if profile is None or profile.supports(Feature.COMPONENT):
+        rows.append(_right(f"{PLURALS[COMPONENT_KIND]}.{GROUP}", _CHANGE, change))
+    rows += [_right(name, "create", foreign) for name in ("deployments.apps", "services")]
+    if groups:
+        rows.append(_right(f"leaderworkersets.{LWS_GROUP}", "create", foreign))
+    if groups and gangs:
+        rows.append(_right(f"podgroups.{POD_GROUP_GROUP}", "create", foreign))
+    if install_operator:
+        why = "--install-operator"
+        rows += [_right(name, _CHANGE, why) for name in _INSTALLED]
+        # An installation grants the operator rights that its installer may not have.
+        roles = [f"{kind}.rbac.authorization.k8s.io" for kind in ("clusterroles", "roles")]
+        rows += [_right(name, f"{_CHANGE} bind escalate", why) for name in roles]
+        rows.append(_right("pods", "get list delete", why))
+        rows.append(_right("pods/log", "get", "the operator's log"))
+    return rows
 
 
 def for_restarts(profile: Profile | None) -> list[Right]:
-    """What cases that stop an operator in pods need, in its own namespace."""
+    """What cases that stop an operator in pods need in its namespace. All others do without."""
     if profile is None or profile.in_cluster is None or not profile.supports(Feature.RESTART):
         return []
-    namespace, why = profile.in_cluster.namespace, "stopping and starting the operator"
-    return [
-        Right(group="apps", resource="deployments", verbs=("patch",), namespace=namespace, why=why),
-        Right(resource="pods", verbs=("delete",), namespace=namespace, why=why),
-    ]
+    why = "stopping and starting the operator"
+    rows = [_right("deployments.apps", "patch", why), _right("pods", "delete", why)]
+    return [replace(row, namespace=profile.in_cluster.namespace) for row in rows]
 
 
-def _changed(resource: str) -> Right:
-    return Right(group=GROUP, resource=resource, verbs=_CHANGE, why="what cases change")
-
-
-def _foreign(group: str, resource: str) -> Right:
-    why = "an object that is not the operator's, in a case's namespace"
-    return Right(group=group, resource=resource, verbs=("create",), why=why)
-
-
-def _installing() -> list[Right]:
-    def all_of(resource: str, *, group: str = "", more: tuple[str, ...] = ()) -> Right:
-        return Right(
-            group=group, resource=resource, verbs=(*_CHANGE, *more), why="--install-operator"
-        )
-
-    return [
-        all_of("customresourcedefinitions", group="apiextensions.k8s.io"),
-        # An installation grants the operator rights that its installer may not have.
-        all_of("clusterroles", group=_RBAC, more=("bind", "escalate")),
-        all_of("clusterrolebindings", group=_RBAC),
-        all_of("roles", group=_RBAC, more=("bind", "escalate")),
-        all_of("rolebindings", group=_RBAC),
-        all_of("validatingwebhookconfigurations", group=_ADMISSION),
-        all_of("mutatingwebhookconfigurations", group=_ADMISSION),
-        all_of("deployments", group="apps"),
-        all_of("services"),
-        all_of("serviceaccounts"),
-        all_of("configmaps"),
-        all_of("secrets"),
-        Right(resource="pods", verbs=("get", "list", "delete"), why="--install-operator"),
-        Right(resource="pods/log", verbs=("get",), why="the operator's log"),
-    ]
+def _right(name: str, verbs: str, why: str) -> Right:
+    return Right(name=name, verbs=tuple(verbs.split()), why=why)
 
 
 def missing(api: Api, rights: Iterable[Right]) -> list[Right]:
-    """Those of the rights that the user lacks, with the verbs that are refused. Raises InfraError if
-    the API server cannot tell."""
+    """Those that the user lacks, with the verbs that are refused. Raises InfraError if the API server
+    cannot tell."""
     asked = [(right, verb) for right in rights for verb in right.verbs]
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
         allowed = list(pool.map(lambda row: _allowed(api, *row), asked))
@@ -142,22 +117,18 @@ def missing(api: Api, rights: Iterable[Right]) -> list[Right]:
 def require(api: Api, rights: Iterable[Right], *, who: str) -> None:
     """Raises UsageError with one table of all that `who` lacks."""
     lacking = missing(api, rights)
-    if lacking:
-        raise UsageError(
-            f"{who} lacks rights that a run needs (they are listed below); nothing was written\n"
-            f"{table(lacking)}\n"
-            "give it a ClusterRole with these, or name the context of a user that has them"
-        )
-
-
-def table(rights: Sequence[Right]) -> str:
-    """The rights, one a line."""
+    if not lacking:
+        return
     rows = [("RESOURCE", "VERBS", "NAMESPACE", "FOR")]
-    rows += [(r.name, ",".join(r.verbs), r.namespace or "(all)", r.why) for r in rights]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    return "\n".join(
-        "  " + "  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[3]])
-        for row in rows
+    rows += [(r.name, ",".join(r.verbs), r.namespace or "(all)", r.why) for r in lacking]
+    first, second, third = (max(len(row[column]) for row in rows) for column in range(3))
+    table = "\n".join(
+        f"  {name:{first}}  {verbs:{second}}  {namespace:{third}}  {why}"
+        for name, verbs, namespace, why in rows
+    )
+    raise UsageError(
+        f"{who} lacks rights that a run needs (they are listed below); nothing was written\n{table}\n"
+        "give it a ClusterRole with these, or name the context of a user that has them"
     )
 
 
@@ -173,7 +144,7 @@ def _allowed(api: Api, right: Right, verb: str) -> bool:
     body = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": {key: value for key, value in attributes.items() if value}},
+        "spec": {"resourceAttributes": attributes},
     }
     answer = raise_for(api.request("POST", REVIEWS, body), "asking for the suite's own rights")
     return bool((answer.body.get("status") or {}).get("allowed"))

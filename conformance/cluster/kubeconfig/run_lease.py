@@ -1,7 +1,5 @@
-"""A Lease that shows that a run is alive, in a namespace of its own, renewed until the run ends.
-
-Its times are the API server's, so that the clocks of two machines need not agree.
-"""
+"""A Lease that shows that a run is alive, in a namespace of its own, renewed until the run ends. Its
+times are the API server's, so that the clocks of two machines need not agree."""
 
 from __future__ import annotations
 
@@ -14,32 +12,35 @@ import time
 from pathlib import Path
 from typing import Any
 
-from conformance.kube import Answer, Api, raise_for
+import urllib3
+
+from conformance.kube import Answer, Api, Resource, raise_for
 from conformance.model import labels
 from conformance.model.errors import InfraError
 
+NAMESPACE = Resource("", "v1", "namespaces", "Namespace", False)
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True)
 LEASE = "run"
 PREFIX = "dgd-conformance-run-"
 """With the run's id, the name of the namespace that holds its Lease."""
 RENEW_SECONDS = 10.0
 ALIVE_SECONDS = 60.0
 """A Lease not renewed for this long is a crashed run's: six renewals were missed."""
-_LEASES = "/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
 
 
 def namespace_of(run: str) -> str:
-    """Name of the namespace of a run's own, which holds its Lease."""
+    """Name of a run's own namespace."""
     return f"{PREFIX}{run}"
 
 
 class RunLease:
-    """Keeps the Lease of a run alive from `start` to `stop`."""
+    """The Lease of a run, kept alive from `start` to `stop`."""
 
     def __init__(self, api: Api, run: str) -> None:
         self._api, self._run = api, run
         self._halt = threading.Event()
         self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
-        self._path = _LEASES.format(namespace=namespace_of(run))
+        self._path = LEASES.path(namespace_of(run), LEASE)
         self._problem = ""
         self._renewed_at = time.monotonic()
 
@@ -51,20 +52,29 @@ class RunLease:
 
     def start(self) -> None:
         """Make the namespace and its Lease. Raises InfraError if that is refused."""
+        name, marks = namespace_of(self._run), labels.of_run(self._run)
         namespace = {
             "apiVersion": "v1",
             "kind": "Namespace",
-            "metadata": {"name": namespace_of(self._run), "labels": labels.of_run(self._run)},
+            "metadata": {"name": name, "labels": marks},
         }
-        answer = self._api.request("POST", "/api/v1/namespaces", namespace)
-        raise_for(answer, f"creating namespace {namespace_of(self._run)}")
-        made = self._api.request("POST", self._path, self._body(answer))
-        raise_for(made, "creating the run's Lease")
+        made = raise_for(self._api.create(NAMESPACE, namespace), f"creating namespace {name}")
+        lease = {
+            "apiVersion": LEASES.api_version,
+            "kind": LEASES.kind,
+            "metadata": {"name": LEASE, "namespace": name, "labels": marks},
+            "spec": {
+                "holderIdentity": _holder(),
+                "leaseDurationSeconds": int(ALIVE_SECONDS),
+                "renewTime": _stamp(server_time(made)),
+            },
+        }
+        raise_for(self._api.create(LEASES, lease), "creating the run's Lease")
         self._renewed_at = time.monotonic()
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop renewing. The namespace is removed with all others of the run."""
+        """Stop renewing."""
         self._halt.set()
         if self._thread.ident is not None:
             self._thread.join(timeout=RENEW_SECONDS)
@@ -73,58 +83,44 @@ class RunLease:
         while not self._halt.wait(RENEW_SECONDS):
             try:
                 # A read first: it tells the server's time and the version to replace.
-                read = raise_for(self._api.request("GET", f"{self._path}/{LEASE}"), "the Lease")
-                body = read.body
-                body["spec"]["renewTime"] = _stamp(server_time(read))
-                raise_for(self._api.request("PUT", f"{self._path}/{LEASE}", body), "the Lease")
+                read = raise_for(self._api.request("GET", self._path), "the Lease")
+                read.body["spec"]["renewTime"] = _stamp(server_time(read))
+                raise_for(self._api.request("PUT", self._path, read.body), "the Lease")
                 self._problem, self._renewed_at = "", time.monotonic()
             except InfraError as error:
                 self._problem = str(error)
 
-    def _body(self, answer: Answer) -> dict[str, Any]:
-        return {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": LEASE, "labels": labels.of_run(self._run)},
-            "spec": {
-                "holderIdentity": holder(),
-                "leaseDurationSeconds": int(ALIVE_SECONDS),
-                "renewTime": _stamp(server_time(answer)),
-            },
-        }
-
 
 def alive(api: Api, namespace: dict[str, Any]) -> bool:
-    """True if the run of this namespace (the one that holds the Lease) still lives: its process is
-    seen to live on this machine, or its Lease was renewed lately. Raises InfraError if the Lease
-    cannot be read."""
+    """True if the run that this namespace belongs to lives: its process is seen to on this machine, or
+    its Lease was renewed lately. Raises InfraError if the Lease cannot be read."""
     meta = namespace["metadata"]
-    path = f"{_LEASES.format(namespace=meta['name'])}/{LEASE}"
-    answer = api.request("GET", path)
+    answer = api.request("GET", LEASES.path(meta["name"], LEASE))
     now = server_time(answer)
     if answer.code == 404:
         # The Lease is made shortly after its namespace.
-        return not meta.get("deletionTimestamp") and _within(now, str(meta["creationTimestamp"]))
+        return (
+            "deletionTimestamp" not in meta and age(meta["creationTimestamp"], now) < ALIVE_SECONDS
+        )
     spec = raise_for(answer, f"reading the Lease of {meta['name']}").body.get("spec") or {}
     here = _lives_here(str(spec.get("holderIdentity") or ""))
     if here is not None:
         return here
-    return _within(now, str(spec.get("renewTime") or meta["creationTimestamp"]))
+    return age(spec.get("renewTime") or meta["creationTimestamp"], now) < ALIVE_SECONDS
 
 
-def holder() -> str:
-    """This process, as others on the machine can find it: host/boot/pid/start."""
+def _holder() -> str:
+    """This process, as others on the machine find it: host/boot/pid/start."""
     pid = os.getpid()
     return "/".join((socket.gethostname(), _boot(), str(pid), _started(pid)))
 
 
 def _lives_here(identity: str) -> bool | None:
-    """True or False if the holder is a process of this machine, None if that cannot be told."""
-    host, _, rest = identity.partition("/")
-    parts = rest.split("/")
-    if host != socket.gethostname() or len(parts) != 3 or not parts[0] or parts[0] != _boot():
+    """None if it cannot be told."""
+    parts = identity.split("/")
+    if len(parts) != 4 or parts[:2] != [socket.gethostname(), _boot()] or not parts[1]:
         return None
-    return parts[1].isdigit() and _started(int(parts[1])) == parts[2] != ""
+    return parts[2].isdigit() and _started(int(parts[2])) == parts[3] != ""
 
 
 def _boot() -> str:
@@ -150,17 +146,16 @@ def _started(pid: int) -> str:
 
 def server_time(answer: Answer) -> datetime.datetime:
     """The API server's clock as of an answer; this machine's if it does not say."""
-    for name, value in answer.headers.items():
-        if name.lower() == "date":
-            try:
-                return email.utils.parsedate_to_datetime(value)
-            except ValueError:
-                break
-    return datetime.datetime.now(datetime.UTC)
+    try:
+        said = urllib3.HTTPHeaderDict(answer.headers).get("Date", "")
+        return email.utils.parsedate_to_datetime(said)
+    except ValueError:
+        return datetime.datetime.now(datetime.UTC)
 
 
-def _within(now: datetime.datetime, stamp: str) -> bool:
-    return (now - datetime.datetime.fromisoformat(stamp)).total_seconds() < ALIVE_SECONDS
+def age(stamp: str, now: datetime.datetime) -> float:
+    """Seconds since a time as Kubernetes writes it."""
+    return (now - datetime.datetime.fromisoformat(stamp)).total_seconds()
 
 
 def _stamp(when: datetime.datetime) -> str:
