@@ -22,6 +22,8 @@ from conformance.kube.watch import (
     WatchExpiredError,
     WatchSilentError,
     WatchTimeouts,
+    refusal,
+    watch_events,
 )
 
 __all__ = [
@@ -40,5 +42,7 @@ __all__ = [
     "apply_manifests",
     "load_manifests",
     "raise_for",
+    "refusal",
     "served_by",
+    "watch_events",
 ]

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from conformance.kube import discovery, table
+from conformance.kube import table
 from conformance.kube.connection import Connection
-from conformance.kube.resource import Resource, served_by
-from conformance.kube.transport import (
-    FIELD_MANAGER,
-    Answer,
-    PatchType,
-    Transport,
-    raise_for,
-)
-from conformance.kube.watch import WatchTimeouts, watch
+from conformance.kube.resource import Resource, discover, preferred, served_by
+from conformance.kube.transport import FIELD_MANAGER, Answer, PatchType, Transport, raise_for
 from conformance.model.errors import InfraError, UsageError
 
 _METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
@@ -27,7 +20,6 @@ _REDISCOVER_SECONDS = 0.5
 # Spelt here because `Api.list` hides the builtin inside the class.
 Items: TypeAlias = list[dict[str, Any]]
 Resources: TypeAlias = list[Resource]
-ServedList: TypeAlias = list[discovery.Served]
 
 
 class Api(Transport):
@@ -40,7 +32,7 @@ class Api(Transport):
     def __init__(self, connection: Connection, *, agent: str, connections: int) -> None:
         super().__init__(connection, agent=agent, connections=connections)
         self._lock = threading.Lock()
-        self._served: ServedList = []
+        self._served: Resources = []
         self._discovered_at = 0.0
 
     def get(self, path: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -83,14 +75,14 @@ class Api(Transport):
         self, resource: Resource, body: Mapping[str, Any], namespace: str | None = None
     ) -> Answer:
         """Create an object, in the namespace of its metadata unless another is given."""
-        path = resource.path(namespace or _namespace(body))
+        path = resource.path(namespace or body["metadata"].get("namespace"))
         return self.request("POST", path, body, params={"fieldManager": FIELD_MANAGER})
 
     def replace(
         self, resource: Resource, body: Mapping[str, Any], namespace: str | None = None
     ) -> Answer:
         """Replace an object by a whole new one (PUT); its resourceVersion, if given, must fit."""
-        path = resource.path(namespace or _namespace(body), str(body["metadata"]["name"]))
+        path = _path_of(resource, body, namespace)
         return self.request("PUT", path, body, params={"fieldManager": FIELD_MANAGER})
 
     def apply(
@@ -99,12 +91,11 @@ class Api(Transport):
         body: Mapping[str, Any],
         namespace: str | None = None,
         *,
-        force: bool = True,
         manager: str = FIELD_MANAGER,
     ) -> Answer:
-        """Server-side apply. `force` takes fields over from other managers."""
-        path = resource.path(namespace or _namespace(body), str(body["metadata"]["name"]))
-        params = {"fieldManager": manager, "force": force}
+        """Server-side apply, which takes fields over from other managers."""
+        path = _path_of(resource, body, namespace)
+        params = {"fieldManager": manager, "force": True}
         return self.request("PATCH", path, body, PatchType.APPLY, params)
 
     def patch(
@@ -115,12 +106,11 @@ class Api(Transport):
         namespace: str | None = None,
         *,
         patch_type: PatchType = PatchType.MERGE,
-        subresource: str | None = None,
     ) -> Answer:
         """Patch an object; a JSON patch is a list of operations. To apply, use `apply`."""
         if patch_type is PatchType.APPLY:
             raise UsageError("an apply patch was given to patch(); expected apply(), which forces")
-        path = resource.path(namespace, name, subresource)
+        path = resource.path(namespace, name)
         return self.request("PATCH", path, body, patch_type, {"fieldManager": FIELD_MANAGER})
 
     def delete(
@@ -146,18 +136,17 @@ class Api(Transport):
     def discover(self) -> Resources:
         """Every listable and watchable kind, asked anew, in its preferred version. Objects that two
         groups serve (Events) come once."""
-        return discovery.preferred(self._rediscover(older_than=0))
+        return preferred(self._discovered(within=0))
 
     def resource_for(
         self, kind: str, group: str | None = None, version: str | None = None
     ) -> Resource:
         """How a kind is served: in the preferred version unless one is named; the first group that
         has it (the core group first) unless one is named. Raises InfraError if it is not served."""
-        for older_than in (float("inf"), _REDISCOVER_SECONDS):
-            for row in self._rediscover(older_than=older_than):
-                found = row.resource
+        for within in (float("inf"), _REDISCOVER_SECONDS):
+            for found in self._discovered(within=within):
                 wanted = found.kind == kind and group in (None, found.group)
-                if wanted and version in (None, found.version) and "list" in row.verbs:
+                if wanted and version in (None, found.version) and "list" in found.verbs:
                     return found
         # Discovery may lag behind a CRD that already serves its kind by seconds.
         for crd in self._crds():
@@ -176,11 +165,11 @@ class Api(Transport):
         items: Items = raise_for(answer, f"list {_CRDS}").body.get("items") or []
         return items
 
-    def _rediscover(self, *, older_than: float) -> ServedList:
-        """Asked anew if the last answer is older than this many seconds."""
+    def _discovered(self, *, within: float) -> Resources:
+        """As of at most that many seconds ago."""
         with self._lock:
-            if not self._served or time.monotonic() - self._discovered_at > older_than:
-                self._served = discovery.discover(self)
+            if not self._served or time.monotonic() - self._discovered_at > within:
+                self._served = discover(self)
                 self._discovered_at = time.monotonic()
             return self._served
 
@@ -198,22 +187,7 @@ class Api(Transport):
         answer = self.request("GET", path, params=params, accept=table.ACCEPT)
         return table.render(raise_for(answer, f"the table of {path}").body)
 
-    def watch(
-        self,
-        resource: Resource,
-        from_revision: int,
-        *,
-        namespace: str | None = None,
-        timeouts: WatchTimeouts | None = None,
-        on_open: Callable[[], None] | None = None,
-    ) -> Iterator[tuple[str, dict[str, Any]]]:
-        """(type, object) of each event after that revision, until the server ends the watch. What
-        it raises is told in `conformance.kube.watch`, `on_open` too."""
-        return watch(
-            self, resource, from_revision, namespace=namespace, timeouts=timeouts, on_open=on_open
-        )
 
-
-def _namespace(body: Mapping[str, Any]) -> str | None:
-    namespace = (body.get("metadata") or {}).get("namespace")
-    return str(namespace) if namespace else None
+def _path_of(resource: Resource, body: Mapping[str, Any], namespace: str | None) -> str:
+    metadata = body["metadata"]
+    return resource.path(namespace or metadata.get("namespace"), str(metadata["name"]))

@@ -16,7 +16,7 @@ import urllib3
 from kubernetes.client.rest import RESTClientObject
 
 from conformance.kube.connection import Connection, tls_context
-from conformance.kube.credentials import Credential
+from conformance.kube.credentials import Credentials
 from conformance.kube.proxy import Proxy
 from conformance.model.errors import InfraError, UsageError
 
@@ -55,20 +55,19 @@ class Answer:
         return 200 <= self.code < 300
 
     @property
-    def status(self) -> Mapping[str, Any]:
-        """The Status object of a failure; empty if the answer was something else."""
-        body = self.body
-        return body if isinstance(body, Mapping) and body.get("kind") == "Status" else {}
-
-    @property
     def reason(self) -> str:
         """The machine-readable reason of a failure, such as `Invalid`."""
-        return str(self.status.get("reason") or "")
+        return str(self._status.get("reason") or "")
 
     @property
     def message(self) -> str:
         """What the API server said about a failure, for people."""
-        return str(self.status.get("message") or ("" if self.ok else str(self.body)[:300]))
+        return str(self._status.get("message") or ("" if self.ok else str(self.body)[:300]))
+
+    @property
+    def _status(self) -> Mapping[str, Any]:
+        body = self.body
+        return body if isinstance(body, Mapping) and body.get("kind") == "Status" else {}
 
 
 def raise_for(answer: Answer, doing: str = "a request") -> Answer:
@@ -97,7 +96,6 @@ class Transport:
         self.proxy = connection.proxy
         self._connection = connection
         self._renewing = threading.Lock()
-        self._certificate = connection.certificate
         configuration.keep_alive = True
         configuration.connection_pool_maxsize = connections
         try:
@@ -122,6 +120,10 @@ class Transport:
         file is missing, unreadable or lacks the context, or its credentials cannot be had."""
         return cls(Connection.read(Path(path), context), agent=user_agent, connections=connections)
 
+    def close(self) -> None:
+        """Drop the connections."""
+        self.pool.clear()
+
     def __enter__(self) -> Self:
         return self
 
@@ -145,26 +147,25 @@ class Transport:
         Sent again only where nothing can have happened: a throttled request (429), or a read over a
         kept-alive connection that the server had closed.
         """
-        data = None if body is None else (body if isinstance(body, bytes) else json.dumps(body))
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body)
         limit = urllib3.Timeout(connect=min(CONNECT_SECONDS, timeout), read=timeout)
-        headers = self.headers(accept, content_type if data is not None else None)
-        url = self.url(path, params)
+        headers = self._headers(accept, content_type if data is not None else None)
+        url = self._url(path, params)
         for attempt in range(_THROTTLED_TRIES):
             try:
                 response = self.pool.request(
                     verb, url, body=data, headers=headers, timeout=limit, retries=False
                 )
-            except urllib3.exceptions.ProtocolError as error:
-                if verb == "GET" and attempt == 0:
-                    continue
-                raise self._no_answer(verb, path, error) from error
             except urllib3.exceptions.HTTPError as error:
+                closed = isinstance(error, urllib3.exceptions.ProtocolError)
+                if closed and verb == "GET" and attempt == 0:
+                    continue
                 raise self._no_answer(verb, path, error) from error
             if response.status != 429 or attempt == _THROTTLED_TRIES - 1:
                 break
             time.sleep(min(float(response.headers.get("Retry-After") or 1), 2.0))
         return Answer(
-            code=response.status, body=_decoded(response.data), headers=dict(response.headers)
+            code=response.status, body=decoded(response.data), headers=dict(response.headers)
         )
 
     def stream(
@@ -174,8 +175,8 @@ class Transport:
         try:
             return self.pool.request(
                 "GET",
-                self.url(path, params),
-                headers=self.headers("application/json", None),
+                self._url(path, params),
+                headers=self._headers("application/json"),
                 timeout=urllib3.Timeout(connect=connect, read=read),
                 retries=False,
                 preload_content=False,
@@ -183,28 +184,20 @@ class Transport:
         except urllib3.exceptions.HTTPError as error:
             raise self._no_answer("watch", path, error) from error
 
-    def url(self, path: str, params: Mapping[str, Any] | None) -> str:
-        """The whole URL. Parameters that are None are left out, booleans lower-cased."""
-        kept = {
+    def _url(self, path: str, params: Mapping[str, Any] | None) -> str:
+        words = {
             key: str(value).lower() if isinstance(value, bool) else value
             for key, value in (params or {}).items()
-            if value is not None
         }
-        joint = "&" if "?" in path else "?"
-        return f"{self.server}{path}{joint + urlencode(kept) if kept else ''}"
+        return f"{self.server}{path}?{urlencode(words)}" if words else f"{self.server}{path}"
 
-    def headers(self, accept: str, content_type: str | None) -> Mapping[str, str]:
-        """Headers with the identity; what is about to expire is fetched anew. Raises InfraError if
-        that cannot be done (any more)."""
+    def _headers(self, accept: str, content_type: str | None = None) -> Mapping[str, str]:
+        """With the identity: what is about to expire is fetched anew."""
         headers = urllib3.HTTPHeaderDict({"Accept": accept, "User-Agent": self.agent})
         if content_type is not None:
             headers["Content-Type"] = content_type
-        credentials = self._connection.credentials
-        if credentials is not None:
-            try:
-                self._identify(headers, credentials.present)
-            except UsageError as error:
-                raise InfraError(f"the identity cannot be renewed: {error}") from error
+        if self._connection.credentials is not None:
+            headers.update(self._identity(self._connection.credentials))
         else:
             for setting in self._connection.configuration.auth_settings().values():
                 headers[str(setting["key"])] = str(setting["value"])  # type: ignore[index]  # as typed
@@ -212,22 +205,19 @@ class Transport:
             headers.add(name, value)
         return headers
 
-    def close(self) -> None:
-        """Drop the connections."""
-        self.pool.clear()
-
-    def _identify(self, headers: urllib3.HTTPHeaderDict, credential: Credential) -> None:
-        if credential.token:
-            headers["authorization"] = f"Bearer {credential.token}"
-        if not credential.certificate or credential.certificate == self._certificate:
-            return
+    def _identity(self, credentials: Credentials) -> Mapping[str, str]:
+        try:
+            credential = credentials.present
+        except UsageError as error:
+            raise InfraError(f"the identity cannot be renewed: {error}") from error
         with self._renewing:
-            if credential.certificate != self._certificate:
+            if credential.certificate not in ("", self._connection.certificate):
                 context = tls_context(self._connection, credential)
                 self.pool.connection_pool_kw["ssl_context"] = context
                 # Connections that stand keep the old certificate; new ones must not.
                 self.pool.clear()
-                self._certificate = credential.certificate
+                self._connection.certificate = credential.certificate
+        return {"authorization": f"Bearer {credential.token}"} if credential.token else {}
 
     def _no_answer(self, verb: str, path: str, error: Exception) -> NoAnswerError:
         cause = error.__cause__ or error
@@ -238,7 +228,8 @@ class Transport:
         )
 
 
-def _decoded(data: bytes) -> Any:
+def decoded(data: bytes) -> Any:
+    """A body: the value if it is JSON, else text."""
     try:
         return json.loads(data) if data else {}
     except ValueError:

@@ -1,4 +1,4 @@
-"""One watch request: lines as they come, until the server ends it or it must be given up.
+"""One watch request: events as they come, until the server ends it or it must be given up.
 
 The client's own Watch either replays from its first version or retries an expired one; here an
 expired version and a silent stream are told to the caller, who alone knows what that means.
@@ -15,7 +15,7 @@ from typing import Any
 import urllib3
 
 from conformance.kube.resource import Resource
-from conformance.kube.transport import CONNECT_SECONDS, Transport
+from conformance.kube.transport import CONNECT_SECONDS, Answer, Transport, decoded
 from conformance.model.errors import InfraError
 
 
@@ -48,14 +48,13 @@ class WatchTimeouts:
     server: float = 600.0
 
 
-def watch(
+def watch_events(
     transport: Transport,
     resource: Resource,
     from_revision: int,
     *,
-    namespace: str | None = None,
     timeouts: WatchTimeouts | None = None,
-    on_open: Callable[[], None] | None = None,
+    on_open: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """(type, object) of each event after `from_revision`; BOOKMARK objects carry a revision only.
     `on_open` is called once the server has accepted the watch.
@@ -65,24 +64,29 @@ def watch(
     InfraError for any other failure, after which one may also watch on.
     """
     times = timeouts or WatchTimeouts()
-    path = resource.path(namespace)
+    params = {
+        "watch": "1",
+        "resourceVersion": from_revision,
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": max(1, round(times.server * random.uniform(0.9, 1.1))),
+    }
     response = transport.stream(
-        path,
-        params={
-            "watch": "1",
-            "resourceVersion": from_revision,
-            "allowWatchBookmarks": "true",
-            "timeoutSeconds": max(1, round(times.server * random.uniform(0.9, 1.1))),
-        },
-        connect=times.connect,
-        read=times.silence,
+        resource.path(), params=params, connect=times.connect, read=times.silence
     )
     try:
         if response.status != 200:
-            raise _refused(response.status, _message(response.data), resource)
-        if on_open is not None:
-            on_open()
-        yield from _events(response, resource, from_revision)
+            answer = Answer(code=response.status, body=decoded(response.data))
+            raise refusal(resource, answer, watched_from=from_revision)
+        on_open()
+        for line in response:
+            if not line.endswith(b"\n"):
+                break  # Cut off by the end of the stream: it will be sent again.
+            event = json.loads(line)
+            type_, obj = str(event["type"]), event["object"]
+            if type_ == "ERROR":
+                answer = Answer(code=int(obj.get("code") or 0), body=obj)
+                raise refusal(resource, answer, watched_from=from_revision)
+            yield type_, obj
     except urllib3.exceptions.ReadTimeoutError as error:
         raise WatchSilentError(
             f"the watch of {resource} was silent for {times.silence:g} s; "
@@ -95,46 +99,15 @@ def watch(
         response.close()
 
 
-def _events(
-    response: urllib3.BaseHTTPResponse, resource: Resource, from_revision: int
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    for line in _lines(response):
-        event = json.loads(line)
-        type_, obj = str(event["type"]), event["object"]
-        if type_ == "ERROR":
-            code = int(obj.get("code") or 0)
-            raise _refused(code, str(obj.get("message") or obj), resource, from_revision)
-        yield type_, obj
-
-
-def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-    """Whole lines; a line cut off by the end of the stream is dropped, it will be sent again."""
-    rest = b""
-    for chunk in response.stream():
-        if b"\n" not in chunk:
-            rest += chunk
-            continue
-        *whole, tail = chunk.split(b"\n")
-        whole[0] = rest + whole[0]
-        rest = tail
-        yield from (line for line in whole if line.strip())
-
-
-def _message(data: bytes) -> str:
-    """What a refusal says: the message of a Status, else all of it."""
-    text = data.decode("utf-8", "replace")
-    try:
-        return str(json.loads(text)["message"])
-    except (ValueError, TypeError, KeyError):
-        return text
-
-
-def _refused(code: int, text: str, resource: Resource, revision: int = 0) -> InfraError:
-    if code == 410:
-        version = revision or "its version"
-        return WatchExpiredError(f"the watch of {resource} from {version} expired: {text}")
-    if code == 404:
-        return NotServedError(f"{resource} is not served: {text[:200]}")
-    if code == 403:
-        return ForbiddenError(f"{resource} may not be watched: {text[:300]}")
-    return InfraError(f"the watch of {resource} was answered {code}: {text[:300]}")
+def refusal(resource: Resource, answer: Answer, *, watched_from: int | None = None) -> InfraError:
+    """Why a kind could not be listed, or watched, as the error that tells what to do about it."""
+    doing = "listed" if watched_from is None else "watched"
+    if answer.code == 410:
+        return WatchExpiredError(
+            f"the watch of {resource} from {watched_from} expired: {answer.message}"
+        )
+    if answer.code == 404:
+        return NotServedError(f"{resource} is not served: {answer.message}")
+    if answer.code == 403:
+        return ForbiddenError(f"{resource} may not be {doing}: {answer.message}")
+    return InfraError(f"{resource} cannot be {doing}: {answer.code} {answer.message}")

@@ -15,6 +15,8 @@ from conformance.kube import (
     WatchExpiredError,
     WatchSilentError,
     WatchTimeouts,
+    refusal,
+    watch_events,
 )
 from conformance.model.errors import InfraError
 from conformance.record.clock import RevisionClock
@@ -127,8 +129,12 @@ class Watcher(threading.Thread):
 
     def _watch(self) -> None:
         """Until the server ends the watch in an orderly way."""
-        stream = self._api.watch(
-            self.resource, self._revision, timeouts=self._timeouts, on_open=self._opened
+        stream = watch_events(
+            self._api,
+            self.resource,
+            self._revision,
+            timeouts=self._timeouts,
+            on_open=self._opened,
         )
         for type_, obj in stream:
             self._take(type_, obj)
@@ -173,12 +179,8 @@ class Watcher(threading.Thread):
 
     def _list(self) -> None:
         answer = self._api.request("GET", self.resource.path(), timeout=60.0)
-        if answer.code == 404:
-            raise NotServedError(f"{self.resource} is not served")
-        if answer.code == 403:
-            raise ForbiddenError(f"{self.resource} may not be listed: {answer.message}")
         if not answer.ok:
-            raise InfraError(f"{self.resource} cannot be listed: {answer.code} {answer.message}")
+            raise refusal(self.resource, answer)
         now, body = time.time(), answer.body
         revision = int(body["metadata"]["resourceVersion"])
         if self._gap_reason:

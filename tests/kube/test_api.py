@@ -20,6 +20,7 @@ from conformance.kube import (
     WatchTimeouts,
     raise_for,
     served_by,
+    watch_events,
 )
 from conformance.kube.resource import version_priority
 from conformance.kube.table import render
@@ -201,7 +202,7 @@ def test_a_watch_gives_events_and_bookmarks_and_ends_with_the_server(
     start = fake.revision
     fake.put(POD, "a", "ns", spec={"text": "ü" * 5000})
     seen = []
-    for type_, obj in api.watch(POD, start):
+    for type_, obj in watch_events(api, POD, start):
         seen.append((type_, obj["metadata"]["resourceVersion"]))
         if type_ == "ADDED":
             assert obj["spec"]["text"] == "ü" * 5000
@@ -215,17 +216,17 @@ def test_an_expired_version_and_a_silent_stream_are_told_apart(fake: FakeApi, ap
     fake.put(POD, "a", "ns")
     fake.compact(POD)
     with pytest.raises(WatchExpiredError):
-        list(api.watch(POD, fake.revision - 1))
+        list(watch_events(api, POD, fake.revision - 1))
     with pytest.raises(WatchSilentError, match=r"silent for 0.1 s"):
-        list(api.watch(POD, fake.revision, timeouts=WatchTimeouts(silence=0.1)))
+        list(watch_events(api, POD, fake.revision, timeouts=WatchTimeouts(silence=0.1)))
     with pytest.raises(NotServedError):
-        list(api.watch(Resource("", "v1", "nothings", "Nothing", True), 1))
+        list(watch_events(api, Resource("", "v1", "nothings", "Nothing", True), 1))
 
 
 def test_an_expiry_within_the_stream_is_an_expiry(fake: FakeApi, api: Api) -> None:
     fake.put(POD, "a", "ns")
     with pytest.raises(WatchExpiredError, match="compacted"):
-        for _ in api.watch(POD, 0):
+        for _ in watch_events(api, POD, 0):
             fake.fail_watches(POD, 410, "compacted")
 
 
