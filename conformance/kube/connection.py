@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import ssl
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,8 @@ from kubernetes.config.config_exception import ConfigException
 from kubernetes.config.kube_config import ConfigNode, load_kube_config_from_dict
 
 from conformance.kube import proxy
-from conformance.kube.credentials import Credential, Credentials, Plugin, Source, TokenFile
+from conformance.kube.credentials import Credential, Credentials, Plugin, read_token
 from conformance.kube.proxy import Proxy
-from conformance.kube.tls import shared_context
 from conformance.model.errors import UsageError
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -47,7 +47,7 @@ class Connection:
     credentials: Credentials | None = None
     """Those that change; static ones are in the configuration and the TLS context."""
     certificate: str = ""
-    """PEM of the plugin's client certificate that `tls` holds."""
+    """PEM of the plugin's client certificate in use."""
     impersonation: tuple[tuple[str, str], ...] = ()
     """Headers."""
 
@@ -66,18 +66,6 @@ class Connection:
                 raise UsageError(f"the kubeconfig {path} cannot be used: {error}") from error
 
 
-def tls_context(connection: Connection, credential: Credential) -> ssl.SSLContext:
-    """A context as the connection's own, with the certificate of a plugin."""
-    context = shared_context(connection.authority, verify=bool(connection.configuration.verify_ssl))
-    if credential.certificate:
-        with tempfile.TemporaryDirectory(prefix="dgd-conformance-") as directory:
-            place = Path(directory, "pair")
-            place.touch(mode=0o600)
-            place.write_text(f"{credential.certificate}\n{credential.key}\n", encoding="utf-8")
-            context.load_cert_chain(place)
-    return context
-
-
 def _read(path: Path, context: str | None, directory: str) -> Connection:
     content = yaml.load(path.read_bytes(), Loader=_Loader)
     if not isinstance(content, dict):
@@ -88,11 +76,9 @@ def _read(path: Path, context: str | None, directory: str) -> Connection:
     chosen = _named(content, "contexts", str(name))
     cluster = _named(content, "clusters", str(chosen.get("cluster", "")))
     user = _named(content, "users", str(chosen["user"])) if chosen.get("user") else {}
-    source = _source(user, cluster, path.absolute().parent)
-    if source is not None:
-        # Ours to fetch: the client would hide why it failed.
-        rest = {key: value for key, value in user.items() if key not in ("exec", "tokenFile")}
-        content = {**content, "users": [{"name": chosen["user"], "user": rest}]}
+    # Ours to fetch: the client would hide why it failed.
+    static = {key: value for key, value in user.items() if key not in ("exec", "tokenFile")}
+    content = {**content, "users": [{"name": chosen.get("user"), "user": static}]}
     configuration = Configuration()
     node: Any = ConfigNode  # untyped, as is all of the client's configuration
     load_kube_config_from_dict(  # type: ignore[no-untyped-call]
@@ -107,17 +93,16 @@ def _read(path: Path, context: str | None, directory: str) -> Connection:
     way = proxy.choose(server, cluster.get("proxy-url"))
     # The client's own choice would use the environment's proxy for this machine, too.
     configuration.proxy, configuration.no_proxy = (way.url if way is not None else None), ""
-    credentials = Credentials(source) if source is not None else None
     authority = configuration.ssl_ca_cert
     made = Connection(
         configuration=configuration,
         authority=Path(authority).read_text("utf-8") if authority else "",
         proxy=way,
-        credentials=credentials,
+        credentials=_credentials(user, cluster, path.absolute().parent),
         impersonation=tuple(_impersonation(user)),
     )
     if server.startswith("https"):
-        present = credentials.present if credentials is not None else Credential()
+        present = made.credentials.present if made.credentials is not None else Credential()
         made.certificate, made.tls = present.certificate, tls_context(made, present)
         if configuration.cert_file:
             made.tls.load_cert_chain(configuration.cert_file, configuration.key_file)
@@ -135,22 +120,63 @@ def _named(content: Mapping[str, Any], part: str, name: str) -> dict[str, Any]:
     raise ValueError(f"its {part} lack {name!r} (there: {known})")
 
 
-def _source(user: Mapping[str, Any], cluster: Mapping[str, Any], folder: Path) -> Source | None:
+def _credentials(
+    user: Mapping[str, Any], cluster: Mapping[str, Any], folder: Path
+) -> Credentials | None:
     if user.get("tokenFile"):
-        return TokenFile(folder / Path(str(user["tokenFile"])).expanduser())
+        file = folder / Path(str(user["tokenFile"])).expanduser()
+        return Credentials(functools.partial(read_token, file))
     if user.get("exec") and not user.get("token"):
-        return Plugin(user["exec"], folder=folder, cluster=cluster)
+        return Credentials(Plugin(user["exec"], folder=folder, cluster=cluster).fetch)
     return None
 
 
 def _impersonation(user: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Source: Kubernetes, "Authenticating", user impersonation."""
-    if user.get("as"):
-        yield "Impersonate-User", str(user["as"])
-    if user.get("as-uid"):
-        yield "Impersonate-Uid", str(user["as-uid"])
-    for group in user.get("as-groups") or ():
-        yield "Impersonate-Group", str(group)
+    given = {"User": [user.get("as")], "Uid": [user.get("as-uid")], "Group": user.get("as-groups")}
     for key, values in (user.get("as-user-extra") or {}).items():
-        for value in values:
-            yield f"Impersonate-Extra-{key}", str(value)
+        given[f"Extra-{key}"] = values
+    for key, values in given.items():
+        yield from ((f"Impersonate-{key}", str(value)) for value in values or () if value)
+
+
+class _Shared(ssl.SSLContext):
+    """A context that is complete, and that threads share.
+
+    urllib3 sets the protocols once more for each new connection. OpenSSL then frees the old list while
+    another thread copies it without Python's lock, and the API server answers that thread's hello with
+    the alert `decode error`: seen once in forty loaded runs, and 9 times in 2500 handshakes beside a
+    thread that does nothing else.
+    """
+
+    def set_alpn_protocols(self, alpn_protocols: Iterable[str]) -> None:
+        """Nothing: they are set."""
+
+
+def shared_context(authority: str, *, verify: bool) -> ssl.SSLContext:
+    """A context for HTTP/1.1, to which a client certificate may be added before it is used.
+    `authority`: PEM of what the server must be signed by; empty: the machine's own authorities."""
+    context = _Shared(ssl.PROTOCOL_TLS_CLIENT)
+    ssl.SSLContext.set_alpn_protocols(context, ["http/1.1"])
+    if authority:
+        context.load_verify_locations(cadata=authority)
+    else:
+        context.load_default_certs()
+    # Kubernetes' own certificates may lack what OpenSSL's strict mode asks for, should it be on.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def tls_context(connection: Connection, credential: Credential) -> ssl.SSLContext:
+    """A context as the connection's own, with the certificate of a plugin."""
+    context = shared_context(connection.authority, verify=bool(connection.configuration.verify_ssl))
+    if credential.certificate:
+        with tempfile.TemporaryDirectory(prefix="dgd-conformance-") as directory:
+            place = Path(directory, "pair")
+            place.touch(mode=0o600)
+            place.write_text(f"{credential.certificate}\n{credential.key}\n", encoding="utf-8")
+            context.load_cert_chain(place)
+    return context
