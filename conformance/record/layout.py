@@ -35,11 +35,6 @@ def live_file(directory: Path, namespace: str) -> Path:
     return directory / "live" / f"{namespace or CLUSTER}.jsonl"
 
 
-def log_file(directory: Path) -> Path:
-    """The recorder's own output."""
-    return directory / "recorder.log"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heartbeat:
     """The recorder lived at `at`, had read the audit log up to there, and had seen `revision`."""

@@ -16,10 +16,10 @@ import conformance
 from conformance.history.records import Unseen
 from conformance.kube import Resource
 from conformance.model.errors import InfraError
-from conformance.record.layout import Ready, Recording, log_file
-from conformance.record.record_files import RecordFiles
+from conformance.record.layout import Ready, Recording
+from conformance.record.reading import POLL_SECONDS, RecordFiles
 
-_POLL_SECONDS = 0.02
+_LOG = "recorder.log"
 _STOP_SECONDS = 5.0
 
 
@@ -44,14 +44,12 @@ class RecorderProcess:
         command = [
             sys.executable, "-m", "conformance.record", f"--kubeconfig={kubeconfig}",
             f"--out={directory}", f"--users={json.dumps(dict(users or {}))}",
-            f"--parent={os.getpid()}",
+            f"--parent={os.getpid()}", *([f"--audit-log={audit_log}"] if audit_log else ()),
         ]  # fmt: skip
-        if audit_log is not None:
-            command.append(f"--audit-log={audit_log}")
         root = str(Path(conformance.__file__).resolve().parent.parent)
         path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
         try:
-            with log_file(directory).open("ab") as log:
+            with (directory / _LOG).open("ab") as log:
                 process = subprocess.Popen(
                     command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                     env={**os.environ, "PYTHONPATH": path},
@@ -69,7 +67,7 @@ class RecorderProcess:
 
     def wait_ready(self, within: float = 60.0) -> Ready:
         """Until every kind was listed once, `within` seconds. Raises InfraError otherwise."""
-        log = log_file(self.directory)
+        log = self.directory / _LOG
         late = f"the recorder was not ready within {within:g} s; its log is {log}"
         end = time.monotonic() + within
         while (ready := Ready.read(self.directory)) is None:
@@ -95,13 +93,13 @@ class RecorderProcess:
         self.check()
         if time.monotonic() > end:
             raise InfraError(late)
-        time.sleep(_POLL_SECONDS)
+        time.sleep(POLL_SECONDS)
 
     def check(self) -> None:
         """Raises InfraError, with its last words, if the recorder has ended."""
         code = self._process.poll()
         if code is not None:
-            words = log_file(self.directory).read_text("utf-8", "replace").strip().splitlines()
+            words = (self.directory / _LOG).read_text("utf-8", "replace").strip().splitlines()
             last = words[-1] if words else "it said nothing"
             raise InfraError(f"the recorder ended with code {code}: {last}")
 

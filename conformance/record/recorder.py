@@ -20,11 +20,10 @@ from conformance.history.records import EventType
 from conformance.kube import Api, Resource, WatchTimeouts, served_by
 from conformance.model.errors import InfraError
 from conformance.model.kinds import UNRECORDED
-from conformance.record.audit import AuditLog
-from conformance.record.clock import RevisionClock
 from conformance.record.layout import HEARTBEAT_SECONDS, Heartbeat, Ready
+from conformance.record.logs import AuditLog
 from conformance.record.sink import Sink
-from conformance.record.watcher import Watcher
+from conformance.record.watcher import RevisionClock, Watcher
 
 READY_SECONDS = 60.0
 """Until every kind was listed once; it takes about a second."""
@@ -49,9 +48,7 @@ class Recorder:
     ) -> None:
         """`alive` is asked at each heartbeat; once it says no, the recorder stops by itself."""
         self._api, self._directory = api, directory
-        self._users = dict(users or {})
-        self._timeouts = timeouts
-        self._alive = alive
+        self._users, self._timeouts, self._alive = dict(users or {}), timeouts, alive
         self._audit = AuditLog(audit_log) if audit_log is not None else None
         self._sink = Sink(directory, keep_managed_fields=audit_log is None)
         self._clock = RevisionClock()
@@ -111,11 +108,10 @@ class Recorder:
         """Audit log and heartbeat, in one loop: a heartbeat says that the log was read up to it."""
         beat_at = 0.0
         while not self._halt.wait(_AUDIT_SECONDS) and self._alive():
-            now = time.monotonic()
-            if now - beat_at < HEARTBEAT_SECONDS:
+            if time.monotonic() - beat_at < HEARTBEAT_SECONDS:
                 self._drain_audit()
                 continue
-            beat_at = now
+            beat_at = time.monotonic()
             self._check()
             self._clock.tick()
             self._beat()
@@ -149,26 +145,23 @@ class Recorder:
             timeouts=self._timeouts, late_reason=late_reason, on_event=on_event,
         )  # fmt: skip
         with self._lock:
-            if (resource.group, resource.plural) in self._watchers:
-                return
-            self._watchers[resource.group, resource.plural] = watcher
-        watcher.start()
+            new = self._watchers.setdefault((resource.group, resource.plural), watcher) is watcher
+        if new:
+            watcher.start()
 
     def _crd_changed(self, type_: EventType, crd: dict[str, Any]) -> None:
         """Kinds come and go with their definitions; discovery would show it seconds later."""
         key = (str(crd["spec"]["group"]), str(crd["spec"]["names"]["plural"]))
+        deleted = type_ is EventType.DELETED
         with self._lock:
-            watcher = self._watchers.get(key)
-        if type_ is EventType.DELETED:
-            if watcher is not None:
-                watcher.retire()
-                with self._lock:
-                    del self._watchers[key]
-            return
+            watcher = self._watchers.pop(key, None) if deleted else self._watchers.get(key)
         resource = served_by(crd)
-        if resource is None or resource.kind in UNRECORDED:
+        if deleted:
+            if watcher is not None:
+                watcher.retired = True
+        elif resource is None or resource.kind in UNRECORDED:
             return
-        if watcher is None:
+        elif watcher is None:
             late = f"{resource} appeared while recording; what came before its list is unknown"
             self._start(resource, late if self._ready else "")
         elif served_by(crd, watcher.resource.version) is None:

@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 
 from conformance.history.records import JSON_LINES, Event, EventType, Gap, Record, Unseen, Write
+from conformance.record.elsewhere import owned_namespace
 from conformance.record.endings import Endings
 from conformance.record.layout import CLUSTER
-from conformance.record.other_namespaces import owned_namespace
-from conformance.record.record_files import RecordFiles
+from conformance.record.reading import RecordFiles
 
 # A request may be answered this long (s) before or after the event that shows what it did is seen.
 _NEAR = 5.0

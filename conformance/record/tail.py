@@ -8,23 +8,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from conformance.history.history import History
-from conformance.history.records import (
-    JSON_LINES,
-    Event,
-    EventType,
-    Gap,
-    Header,
-    Record,
-    Unseen,
-)
+from conformance.history.records import JSON_LINES, Event, EventType, Gap, Header, Record, Unseen
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.state import Obj, State
+from conformance.record.elsewhere import OtherNamespaces, Relevance
 from conformance.record.layout import CLUSTER, Heartbeat
-from conformance.record.other_namespaces import OtherNamespaces
-from conformance.record.record_files import RecordFiles
-from conformance.record.relevance import Relevance
+from conformance.record.reading import RecordFiles
 
 
 class Tail:

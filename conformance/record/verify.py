@@ -12,9 +12,9 @@ from conformance.kube import Api, Resource
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError
 from conformance.model.kinds import UNRECORDED
+from conformance.record.reading import POLL_SECONDS
 from conformance.record.tail import Tail
 
-_POLL_SECONDS = 0.02
 _AT_ONCE = 16
 
 # Kinds that no verdict rests on: kind → reason.
@@ -94,7 +94,7 @@ def verify(
                 waiting.append(listed)
         pending = waiting
         if pending:
-            time.sleep(_POLL_SECONDS)
+            time.sleep(POLL_SECONDS)
     return {kind: at for kind, at in verified.items() if kind not in disagreed}, disagreed
 
 

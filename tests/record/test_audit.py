@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from conformance.record.audit import AuditLog, to_write
 from conformance.record.layout import live_file
+from conformance.record.logs import AuditLog, to_write
 from tests.kube.fake_api import POD, FakeApi
 from tests.record.support import recording, rows, until
 

@@ -1,12 +1,15 @@
-"""Which records of other namespaces and of the cluster concern a case: those that name it."""
+"""What is recorded outside a case's namespace: which files to read, and which records concern it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance.history.records import JSON_LINES, Event, Record, Write
+from conformance.model.labels import OWNED
+from conformance.record.reading import RecordFiles
 
 # Cluster-scoped kinds that mention namespaces without belonging to any: kind → reason.
 NOISE: dict[str, str] = {
@@ -16,6 +19,50 @@ NOISE: dict[str, str] = {
     "APIService": "installed for all namespaces",
     "Node": "carries the load of all namespaces",
 }
+_NAMESPACE = b'"kind":"Namespace"'
+_OWNED = OWNED.encode()
+# A hundred files, and each worker looks: often enough is soon after an object of a new namespace.
+_LOOK_SECONDS = 1.0
+
+
+def owned_namespace(record: Record) -> str:
+    """The namespace that this record shows to be the suite's, by its label; else empty."""
+    if not isinstance(record, Event) or record.obj.kind != "Namespace":
+        return ""
+    return record.obj.name if record.obj.labels.get(OWNED) else ""
+
+
+class OtherNamespaces:
+    """Reads the files of namespaces that the suite did not make (the operator's own, the platform's,
+    and new ones), each from its beginning, as they appear.
+
+    `case` is left out in any case. A namespace of the suite may be read until its label is on record,
+    so whoever reads on must pick what concerns it.
+    """
+
+    def __init__(self, files: RecordFiles, *, case: str) -> None:
+        self._files = files
+        self._owned = {case}
+        self._names: set[str] = set()
+        self._looked_at = float("-inf")
+
+    def learn(self, line: bytes) -> None:
+        """Take in a line of a cluster-scoped object: it may be the label of one of the suite's."""
+        if _NAMESPACE in line and _OWNED in line:
+            name = owned_namespace(JSON_LINES.decode(line))
+            if name and name not in self._owned:
+                self._owned.add(name)
+                self._files.forget(name)
+
+    def read(self) -> Iterator[bytes]:
+        """New lines of these files. Raises InfraError if one cannot be read."""
+        now = time.monotonic()
+        if now - self._looked_at > _LOOK_SECONDS:
+            self._looked_at = now
+            self._names.update(self._files.namespaces())
+        self._names -= self._owned
+        for name in sorted(self._names):
+            yield from self._files.lines(name)
 
 
 class Relevance:
@@ -44,9 +91,10 @@ class Relevance:
             return None
         record = JSON_LINES.decode(line)
         if isinstance(record, Write):
-            named = record.name in self._names or self._name.search(record.name)
-            return record if named else None
-        return record if isinstance(record, Event) and self._concerns(record) else None
+            concerns = record.name in self._names or bool(self._name.search(record.name))
+        else:
+            concerns = isinstance(record, Event) and self._concerns(record)
+        return record if concerns else None
 
     def _concerns(self, event: Event) -> bool:
         obj = event.obj
