@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -19,7 +18,6 @@ from conformance.model.errors import InfraError
 from conformance.record.layout import Ready, Recording
 from conformance.record.reading import POLL_SECONDS, RecordFiles
 
-_LOG = "recorder.log"
 _STOP_SECONDS = 5.0
 
 
@@ -29,6 +27,7 @@ class RecorderProcess:
     def __init__(self, process: subprocess.Popen[bytes], directory: Path) -> None:
         self.directory = directory
         self._process = process
+        self._log = _log(directory)
 
     @classmethod
     def start(
@@ -49,7 +48,7 @@ class RecorderProcess:
         root = str(Path(conformance.__file__).resolve().parent.parent)
         path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
         try:
-            with (directory / _LOG).open("ab") as log:
+            with _log(directory).open("ab") as log:
                 process = subprocess.Popen(
                     command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                     env={**os.environ, "PYTHONPATH": path},
@@ -62,15 +61,13 @@ class RecorderProcess:
 
     @property
     def pid(self) -> int:
-        """Process id."""
         return self._process.pid
 
     def wait_ready(self, within: float = 60.0) -> Ready:
         """Until every kind was listed once, `within` seconds. Raises InfraError otherwise."""
-        log = self.directory / _LOG
-        late = f"the recorder was not ready within {within:g} s; its log is {log}"
         end = time.monotonic() + within
         while (ready := Ready.read(self.directory)) is None:
+            late = f"the recorder was not ready within {within:g} s; its log is {self._log}"
             self._pause(end, late)
         return ready
 
@@ -81,11 +78,9 @@ class RecorderProcess:
         missing = {str(resource) for resource in resources}
         end = time.monotonic() + within
         with contextlib.closing(RecordFiles(self.directory)) as files:
-            while True:
-                signs = files.signs()
-                missing -= {s.resource for s in signs if isinstance(s, Recording | Unseen)}
-                if not missing:
-                    return
+            while missing := missing - {
+                sign.resource for sign in files.signs() if isinstance(sign, Recording | Unseen)
+            }:
                 kinds = ", ".join(sorted(missing))
                 self._pause(end, f"the recorder did not record {kinds} within {within:g} s")
 
@@ -99,16 +94,18 @@ class RecorderProcess:
         """Raises InfraError, with its last words, if the recorder has ended."""
         code = self._process.poll()
         if code is not None:
-            words = (self.directory / _LOG).read_text("utf-8", "replace").strip().splitlines()
-            last = words[-1] if words else "it said nothing"
-            raise InfraError(f"the recorder ended with code {code}: {last}")
+            words = self._log.read_text("utf-8", "replace").strip() or "it said nothing"
+            raise InfraError(f"the recorder ended with code {code}: {words.splitlines()[-1]}")
 
     def stop(self) -> None:
         """End it in an orderly way, with force after 5 s. May be called again."""
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGTERM)
-            try:
-                self._process.wait(_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def _log(directory: Path) -> Path:
+    return directory / "recorder.log"

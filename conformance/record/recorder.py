@@ -31,10 +31,8 @@ _AUDIT_SECONDS = 0.05
 
 
 class Recorder:
-    """Records a control plane into a directory until `stop()`; `run()` blocks.
-
-    Raises InfraError from `run()` if kinds cannot be listed or the record cannot be written.
-    """
+    """Records a control plane into a directory until `stop()`. `run()` blocks; it raises InfraError
+    if kinds cannot be listed or the record cannot be written."""
 
     def __init__(
         self,
@@ -52,8 +50,8 @@ class Recorder:
         self._audit = AuditLog(audit_log) if audit_log is not None else None
         self._sink = Sink(directory, keep_managed_fields=audit_log is None)
         self._clock = RevisionClock()
+        # Used by the thread that records CRDs, too: each use is one operation, which is atomic.
         self._watchers: dict[tuple[str, str], Watcher] = {}
-        self._lock = threading.Lock()
         self._halt = threading.Event()
         self._ready = False
 
@@ -132,41 +130,32 @@ class Recorder:
                 raise InfraError(f"the recorder cannot record {watcher.resource}: {watcher.failed}")
 
     def _all(self) -> list[Watcher]:
-        with self._lock:
-            return list(self._watchers.values())
+        return list(self._watchers.values())
 
     def _start(self, resource: Resource, late_reason: str = "") -> None:
-        on_event = {
-            "CustomResourceDefinition": self._crd_changed,
-            "Namespace": self._namespace_changed,
-        }.get(resource.kind)
         watcher = Watcher(
             api=self._api, resource=resource, sink=self._sink, clock=self._clock,
-            timeouts=self._timeouts, late_reason=late_reason, on_event=on_event,
+            timeouts=self._timeouts, late_reason=late_reason, on_event=self._on_event,
         )  # fmt: skip
-        with self._lock:
-            new = self._watchers.setdefault((resource.group, resource.plural), watcher) is watcher
-        if new:
+        if self._watchers.setdefault((resource.group, resource.plural), watcher) is watcher:
             watcher.start()
 
-    def _crd_changed(self, type_: EventType, crd: dict[str, Any]) -> None:
+    def _on_event(self, type_: EventType, obj: dict[str, Any]) -> None:
         """Kinds come and go with their definitions; discovery would show it seconds later."""
-        key = (str(crd["spec"]["group"]), str(crd["spec"]["names"]["plural"]))
         deleted = type_ is EventType.DELETED
-        with self._lock:
-            watcher = self._watchers.pop(key, None) if deleted else self._watchers.get(key)
-        resource = served_by(crd)
-        if deleted:
-            if watcher is not None:
-                watcher.retired = True
-        elif resource is None or resource.kind in UNRECORDED:
+        if obj["kind"] == "Namespace" and deleted:
+            self._sink.forget(str(obj["metadata"]["name"]))
+        if obj["kind"] != "CustomResourceDefinition":
+            return
+        key = (str(obj["spec"]["group"]), str(obj["spec"]["names"]["plural"]))
+        watcher, resource = self._watchers.get(key), served_by(obj)
+        if deleted and watcher is not None:
+            watcher.retired = True
+            del self._watchers[key]
+        elif deleted or resource is None or resource.kind in UNRECORDED:
             return
         elif watcher is None:
             late = f"{resource} appeared while recording; what came before its list is unknown"
             self._start(resource, late if self._ready else "")
-        elif served_by(crd, watcher.resource.version) is None:
+        elif served_by(obj, watcher.resource.version) is None:
             watcher.resource = resource
-
-    def _namespace_changed(self, type_: EventType, namespace: dict[str, Any]) -> None:
-        if type_ is EventType.DELETED:
-            self._sink.forget(str(namespace["metadata"]["name"]))

@@ -72,7 +72,7 @@ class KindRecord:
     """Writes each state of each object of a kind once, and knows what is there: only that tells, after
     a second list, what has vanished in between. `on_event` is told of each event."""
 
-    def __init__(self, sink: Sink, on_event: OnEvent | None = None) -> None:
+    def __init__(self, sink: Sink, on_event: OnEvent) -> None:
         self._sink = sink
         self._on_event = on_event
         # uid → (revision, namespace, last state as written)
@@ -91,8 +91,7 @@ class KindRecord:
         else:
             self._present[uid] = (revision, namespace, encoded)
         self._sink.event(type_, encoded, revision=revision, at=at, namespace=namespace)
-        if self._on_event is not None:
-            self._on_event(type_, obj)
+        self._on_event(type_, obj)
 
     def keep_only(self, uids: set[str], *, revision: int, at: float) -> None:
         """All other objects are gone without an event: deleted at some revision up to this one, which

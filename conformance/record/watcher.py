@@ -79,9 +79,9 @@ class Watcher(threading.Thread):
         resource: Resource,
         sink: Sink,
         clock: RevisionClock,
+        on_event: OnEvent,
         timeouts: WatchTimeouts | None = None,
         late_reason: str = "",
-        on_event: OnEvent | None = None,
     ) -> None:
         super().__init__(name=f"watch {resource}", daemon=True)
         self.resource = resource
