@@ -29,6 +29,7 @@ CONNECT_SECONDS = 5.0
 REQUEST_SECONDS = 10.0
 """One request, as `Bounds.request`."""
 _THROTTLED_TRIES = 4
+_JSON = "application/json"
 
 
 class PatchType(enum.StrEnum):
@@ -51,7 +52,6 @@ class Answer:
 
     @property
     def ok(self) -> bool:
-        """True for 2xx."""
         return 200 <= self.code < 300
 
     @property
@@ -92,20 +92,20 @@ class Transport:
     def __init__(self, connection: Connection, *, agent: str, connections: int) -> None:
         configuration = connection.configuration
         self.server = str(configuration.host).rstrip("/")
-        self.agent = agent
-        self.proxy = connection.proxy
+        self._agent = agent
         self._connection = connection
         self._renewing = threading.Lock()
         configuration.keep_alive = True
         configuration.connection_pool_maxsize = connections
         try:
-            self.pool: urllib3.PoolManager = RESTClientObject(configuration).pool_manager
+            self._pool: urllib3.PoolManager = RESTClientObject(configuration).pool_manager
         except ImportError:
             raise UsageError(
-                f"{self.proxy} needs the Python package PySocks; install it (pip install pysocks)"
+                f"{connection.proxy} needs the Python package PySocks; install it (pip install "
+                "pysocks)"
             ) from None
         if connection.tls is not None:
-            self.pool.connection_pool_kw["ssl_context"] = connection.tls
+            self._pool.connection_pool_kw["ssl_context"] = connection.tls
 
     @classmethod
     def from_kubeconfig(
@@ -122,7 +122,7 @@ class Transport:
 
     def close(self) -> None:
         """Drop the connections."""
-        self.pool.clear()
+        self._pool.clear()
 
     def __enter__(self) -> Self:
         return self
@@ -135,10 +135,10 @@ class Transport:
         verb: str,
         path: str,
         body: Any = None,
-        content_type: str = "application/json",
+        content_type: str = _JSON,
         params: Mapping[str, Any] | None = None,
         *,
-        accept: str = "application/json",
+        accept: str = _JSON,
         timeout: float = REQUEST_SECONDS,
     ) -> Answer:
         """One request (`verb` is an HTTP method, `timeout` seconds) and its answer, whatever its
@@ -148,12 +148,12 @@ class Transport:
         kept-alive connection that the server had closed.
         """
         data = body if body is None or isinstance(body, bytes) else json.dumps(body)
+        headers = self._headers(accept, None if data is None else content_type)
         limit = urllib3.Timeout(connect=min(CONNECT_SECONDS, timeout), read=timeout)
-        headers = self._headers(accept, content_type if data is not None else None)
         url = self._url(path, params)
         for attempt in range(_THROTTLED_TRIES):
             try:
-                response = self.pool.request(
+                response = self._pool.request(
                     verb, url, body=data, headers=headers, timeout=limit, retries=False
                 )
             except urllib3.exceptions.HTTPError as error:
@@ -172,14 +172,12 @@ class Transport:
         self, path: str, *, params: Mapping[str, Any], connect: float, read: float
     ) -> urllib3.BaseHTTPResponse:
         """An open response, to be read in pieces; `read` seconds without a byte end it."""
+        headers = self._headers(_JSON)
+        limit = urllib3.Timeout(connect=connect, read=read)
+        url = self._url(path, params)
         try:
-            return self.pool.request(
-                "GET",
-                self._url(path, params),
-                headers=self._headers("application/json"),
-                timeout=urllib3.Timeout(connect=connect, read=read),
-                retries=False,
-                preload_content=False,
+            return self._pool.request(
+                "GET", url, headers=headers, timeout=limit, retries=False, preload_content=False
             )
         except urllib3.exceptions.HTTPError as error:
             raise self._no_answer("watch", path, error) from error
@@ -192,8 +190,7 @@ class Transport:
         return f"{self.server}{path}?{urlencode(words)}" if words else f"{self.server}{path}"
 
     def _headers(self, accept: str, content_type: str | None = None) -> Mapping[str, str]:
-        """With the identity: what is about to expire is fetched anew."""
-        headers = urllib3.HTTPHeaderDict({"Accept": accept, "User-Agent": self.agent})
+        headers = urllib3.HTTPHeaderDict({"Accept": accept, "User-Agent": self._agent})
         if content_type is not None:
             headers["Content-Type"] = content_type
         if self._connection.credentials is not None:
@@ -213,18 +210,18 @@ class Transport:
         with self._renewing:
             if credential.certificate not in ("", self._connection.certificate):
                 context = tls_context(self._connection, credential)
-                self.pool.connection_pool_kw["ssl_context"] = context
+                self._pool.connection_pool_kw["ssl_context"] = context
                 # Connections that stand keep the old certificate; new ones must not.
-                self.pool.clear()
+                self._pool.clear()
                 self._connection.certificate = credential.certificate
         return {"authorization": f"Bearer {credential.token}"} if credential.token else {}
 
     def _no_answer(self, verb: str, path: str, error: Exception) -> NoAnswerError:
-        cause = error.__cause__ or error
-        way = f" through {self.proxy}" if self.proxy is not None else ""
+        cause, proxy = error.__cause__ or error, self._connection.proxy
+        way = f" through {proxy}" if proxy is not None else ""
         return NoAnswerError(
             f"the API server {self.server} gave no answer to {verb} {path}{way}: {cause}",
-            proxy=self.proxy,
+            proxy=proxy,
         )
 
 
