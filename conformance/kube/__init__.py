@@ -9,7 +9,6 @@ from conformance.kube.api import Api
 from conformance.kube.manifests import apply_manifests, load_manifests
 from conformance.kube.resource import Resource, served_by
 from conformance.kube.transport import (
-    CONNECT_SECONDS,
     FIELD_MANAGER,
     Answer,
     NoAnswerError,
@@ -27,7 +26,6 @@ from conformance.kube.watch import (
 )
 
 __all__ = [
-    "CONNECT_SECONDS",
     "FIELD_MANAGER",
     "Answer",
     "Api",

@@ -7,13 +7,13 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from conformance.kube import table
 from conformance.kube.connection import Connection
 from conformance.kube.resource import Resource, discover, preferred, served_by
 from conformance.kube.transport import FIELD_MANAGER, Answer, PatchType, Transport, raise_for
 from conformance.model.errors import InfraError
 
 _METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _REDISCOVER_SECONDS = 0.5
 _MANAGED = {"fieldManager": FIELD_MANAGER}
@@ -75,8 +75,8 @@ class Api(Transport):
     def table(self, resource: Resource, namespace: str | None = None) -> str:
         """What `kubectl get` prints: the API server's own columns. Empty if there is no object."""
         path = resource.path(namespace)
-        answer = self.request("GET", path, params={"includeObject": "None"}, accept=table.ACCEPT)
-        return table.render(raise_for(answer, f"the table of {path}").body)
+        answer = self.request("GET", path, params={"includeObject": "None"}, accept=_TABLE)
+        return render_table(raise_for(answer, f"the table of {path}").body)
 
     def create(self, resource: Resource, body: Body, namespace: str | None = None) -> Answer:
         """Create an object, in the namespace of its metadata unless another is given."""
@@ -164,3 +164,29 @@ class Api(Transport):
 def _path_of(resource: Resource, body: Body, namespace: str | None) -> str:
     metadata = body["metadata"]
     return resource.path(namespace or metadata.get("namespace"), str(metadata["name"]))
+
+
+def render_table(table: Body) -> str:
+    """Aligned columns without the wide ones (priority above 0); NAME first, as the server sends it.
+    Empty if there is no row. A list that the server did not print as a table gives its names."""
+    if table.get("kind") != "Table":
+        names = [str(item["metadata"]["name"]) for item in table.get("items") or ()]
+        return "\n".join(["NAME", *names]) if names else ""
+    columns = table.get("columnDefinitions") or ()
+    kept = [index for index, column in enumerate(columns) if not column.get("priority")]
+    kept.sort(key=lambda index: columns[index].get("name") != "Name")
+    rows = [[_cell(row["cells"][index]) for index in kept] for row in table.get("rows") or ()]
+    if not rows:
+        return ""
+    rows.insert(0, [str(columns[index]["name"]).upper() for index in kept])
+    widths = [max(len(row[place]) for row in rows) for place in range(len(kept))]
+    return "\n".join(
+        "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "<none>"
+    return str(value).lower() if isinstance(value, bool) else str(value)

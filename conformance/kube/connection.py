@@ -23,15 +23,10 @@ from conformance.model.errors import UsageError
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _loading = threading.Lock()
+# Of the wrong shape, the client's code fails in any of the last four ways.
 _UNREADABLE = (
-    ConfigException,
-    yaml.YAMLError,
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-)
+    ConfigException, yaml.YAMLError, OSError, ValueError, KeyError, TypeError, AttributeError,
+)  # fmt: skip
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,7 +35,7 @@ class Connection:
 
     configuration: Configuration
     tls: ssl.SSLContext | None = None
-    """One for all connections; None for a plain server."""
+    """Shared by all connections; None for a plain server."""
     authority: str = ""
     """PEM of what the server must be signed by; empty: the machine's own authorities."""
     proxy: Proxy | None = None
@@ -64,6 +59,19 @@ class Connection:
                 return _read(path, context, directory)
             except _UNREADABLE as error:
                 raise UsageError(f"the kubeconfig {path} cannot be used: {error}") from error
+
+    def secure(self, credential: Credential) -> ssl.SSLContext:
+        """The TLS context for new connections, with the certificate that a plugin gave."""
+        verify = bool(self.configuration.verify_ssl)
+        self.tls = shared_context(self.authority, verify=verify)
+        if credential.certificate:
+            with tempfile.TemporaryDirectory(prefix="dgd-conformance-") as directory:
+                pair = Path(directory, "pair")
+                pair.touch(mode=0o600)
+                pair.write_text(f"{credential.certificate}\n{credential.key}\n", encoding="utf-8")
+                self.tls.load_cert_chain(pair)
+        self.certificate = credential.certificate
+        return self.tls
 
 
 def _read(path: Path, context: str | None, directory: str) -> Connection:
@@ -103,9 +111,9 @@ def _read(path: Path, context: str | None, directory: str) -> Connection:
     )
     if server.startswith("https"):
         present = made.credentials.present if made.credentials is not None else Credential()
-        made.certificate, made.tls = present.certificate, tls_context(made, present)
+        tls = made.secure(present)
         if configuration.cert_file:
-            made.tls.load_cert_chain(configuration.cert_file, configuration.key_file)
+            tls.load_cert_chain(configuration.cert_file, configuration.key_file)
     configuration.cert_file = configuration.key_file = configuration.ssl_ca_cert = None
     return made
 
@@ -167,16 +175,4 @@ def shared_context(authority: str, *, verify: bool) -> ssl.SSLContext:
     if not verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    return context
-
-
-def tls_context(connection: Connection, credential: Credential) -> ssl.SSLContext:
-    """A context as the connection's own, with the certificate of a plugin."""
-    context = shared_context(connection.authority, verify=bool(connection.configuration.verify_ssl))
-    if credential.certificate:
-        with tempfile.TemporaryDirectory(prefix="dgd-conformance-") as directory:
-            place = Path(directory, "pair")
-            place.touch(mode=0o600)
-            place.write_text(f"{credential.certificate}\n{credential.key}\n", encoding="utf-8")
-            context.load_cert_chain(place)
     return context

@@ -71,13 +71,12 @@ def served_by(crd: Mapping[str, Any], version: str | None = None) -> Resource | 
     one is named; None if it is not (or no longer) served. Discovery shows a new kind only seconds
     later."""
     spec, status = crd.get("spec") or {}, crd.get("status") or {}
-    established = any(
-        condition.get("type") == "Established" and condition.get("status") == "True"
-        for condition in status.get("conditions") or ()
-    )
+    conditions = {row.get("type"): row.get("status") for row in status.get("conditions") or ()}
     served = [str(row["name"]) for row in spec.get("versions") or () if row.get("served")]
     deleting = (crd.get("metadata") or {}).get("deletionTimestamp")
-    if not established or not served or deleting or (version or served[0]) not in served:
+    if conditions.get("Established") != "True" or not served or deleting:
+        return None
+    if version and version not in served:
         return None
     names = status.get("acceptedNames") or spec["names"]
     return Resource(
@@ -117,13 +116,10 @@ def _aggregated(body: Mapping[str, Any]) -> Iterator[Resource]:
         for version in group.get("versions") or ():
             for row in version.get("resources") or ():
                 yield Resource(
-                    group=name,
-                    version=str(version["version"]),
-                    plural=str(row["resource"]),
-                    kind=str((row.get("responseKind") or {}).get("kind") or ""),
-                    namespaced=row.get("scope") == "Namespaced",
-                    verbs=frozenset(row.get("verbs") or ()),
-                )
+                    name, str(version["version"]), str(row["resource"]),
+                    str((row.get("responseKind") or {}).get("kind") or ""),
+                    row.get("scope") == "Namespaced", frozenset(row.get("verbs") or ()),
+                )  # fmt: skip
 
 
 def _classic(transport: Transport, root: str, body: Mapping[str, Any]) -> Iterator[Resource]:

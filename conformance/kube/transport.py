@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import urllib3
 from kubernetes.client.rest import RESTClientObject
 
-from conformance.kube.connection import Connection, tls_context
+from conformance.kube.connection import Connection
 from conformance.kube.credentials import Credentials
 from conformance.kube.proxy import Proxy
 from conformance.model.errors import InfraError, UsageError
@@ -147,7 +147,7 @@ class Transport:
         Sent again only where nothing can have happened: a throttled request (429), or a read over a
         kept-alive connection that the server had closed.
         """
-        data = body if body is None or isinstance(body, bytes) else json.dumps(body)
+        data = None if body is None else json.dumps(body)
         headers = self._headers(accept, None if data is None else content_type)
         limit = urllib3.Timeout(connect=min(CONNECT_SECONDS, timeout), read=timeout)
         url = self._url(path, params)
@@ -169,11 +169,11 @@ class Transport:
         )
 
     def stream(
-        self, path: str, *, params: Mapping[str, Any], connect: float, read: float
+        self, path: str, *, params: Mapping[str, Any], silence: float
     ) -> urllib3.BaseHTTPResponse:
-        """An open response, to be read in pieces; `read` seconds without a byte end it."""
+        """An open response, to be read in pieces; `silence` seconds without a byte end it."""
         headers = self._headers(_JSON)
-        limit = urllib3.Timeout(connect=connect, read=read)
+        limit = urllib3.Timeout(connect=CONNECT_SECONDS, read=silence)
         url = self._url(path, params)
         try:
             return self._pool.request(
@@ -209,11 +209,10 @@ class Transport:
             raise InfraError(f"the identity cannot be renewed: {error}") from error
         with self._renewing:
             if credential.certificate not in ("", self._connection.certificate):
-                context = tls_context(self._connection, credential)
+                context = self._connection.secure(credential)
                 self._pool.connection_pool_kw["ssl_context"] = context
                 # Connections that stand keep the old certificate; new ones must not.
                 self._pool.clear()
-                self._connection.certificate = credential.certificate
         return {"authorization": f"Bearer {credential.token}"} if credential.token else {}
 
     def _no_answer(self, verb: str, path: str, error: Exception) -> NoAnswerError:

@@ -15,7 +15,7 @@ from typing import Any
 import urllib3
 
 from conformance.kube.resource import Resource
-from conformance.kube.transport import CONNECT_SECONDS, Answer, Transport, decoded
+from conformance.kube.transport import Answer, Transport, decoded
 from conformance.model.errors import InfraError
 
 
@@ -41,7 +41,6 @@ class WatchTimeouts:
     """Seconds. `server` is what the server is asked to end the watch after (spread, so that not all
     kinds reconnect at once)."""
 
-    connect: float = CONNECT_SECONDS
     silence: float = 75.0
     """The API server sends a bookmark about every 60 s; a quarter more for a busy machine. TCP
     keep-alive notices a dead peer, only this notices a silent one."""
@@ -53,7 +52,7 @@ def watch_events(
     resource: Resource,
     from_revision: int,
     *,
-    timeouts: WatchTimeouts | None = None,
+    timeouts: WatchTimeouts = WatchTimeouts(),
     on_open: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """(type, object) of each event after `from_revision`; BOOKMARK objects carry a revision only.
@@ -63,16 +62,13 @@ def watch_events(
     is lost. Raises WatchExpiredError, WatchSilentError, NotServedError, ForbiddenError, or
     InfraError for any other failure, after which one may also watch on.
     """
-    times = timeouts or WatchTimeouts()
     params = {
         "watch": "1",
         "resourceVersion": from_revision,
         "allowWatchBookmarks": "true",
-        "timeoutSeconds": max(1, round(times.server * random.uniform(0.9, 1.1))),
+        "timeoutSeconds": max(1, round(timeouts.server * random.uniform(0.9, 1.1))),
     }
-    response = transport.stream(
-        resource.path(), params=params, connect=times.connect, read=times.silence
-    )
+    response = transport.stream(resource.path(), params=params, silence=timeouts.silence)
     try:
         if response.status != 200:
             answer = Answer(code=response.status, body=decoded(response.data))
@@ -89,7 +85,7 @@ def watch_events(
             yield type_, obj
     except urllib3.exceptions.ReadTimeoutError as error:
         raise WatchSilentError(
-            f"the watch of {resource} was silent for {times.silence:g} s; "
+            f"the watch of {resource} was silent for {timeouts.silence:g} s; "
             "expected at least a bookmark every 60 s"
         ) from error
     except urllib3.exceptions.HTTPError as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from conformance.kube import Api
 from conformance.model.errors import ConformanceError, UsageError
-from conformance.record.layout import Ready
+from conformance.record.files import Ready
 from conformance.record.recorder import Recorder
 
 _AGENT = "dgd-conformance-recorder"

@@ -1,4 +1,4 @@
-"""What is recorded outside a case's namespace: which files to read, and which records concern it."""
+"""What is recorded outside a case's namespace and concerns the case all the same."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.history.records import JSON_LINES, Event, Record, Write
 from conformance.model.labels import OWNED
-from conformance.record.reading import RecordFiles
+from conformance.record.files import CLUSTER, RecordFiles
 
 # Cluster-scoped kinds that mention namespaces without belonging to any: kind → reason.
 NOISE: dict[str, str] = {
@@ -32,45 +32,21 @@ def owned_namespace(record: Record) -> str:
     return record.obj.name if record.obj.labels.get(OWNED) else ""
 
 
-class OtherNamespaces:
-    """Reads the files of namespaces that the suite did not make (the operator's own, the platform's,
-    and new ones), each from its beginning, as they appear.
-
-    `case` is left out in any case. A namespace of the suite may be read until its label is on record,
-    so whoever reads on must pick what concerns it.
-    """
-
-    def __init__(self, files: RecordFiles, *, case: str) -> None:
-        self._files = files
-        self._owned = {case}
-        self._names: set[str] = set()
-        self._looked_at = float("-inf")
-
-    def learn(self, line: bytes) -> None:
-        """Take in a line of a cluster-scoped object: it may be the label of one of the suite's."""
-        if _NAMESPACE in line and _OWNED in line:
-            name = owned_namespace(JSON_LINES.decode(line))
-            if name and name not in self._owned:
-                self._owned.add(name)
-                self._files.forget(name)
-
-    def read(self) -> Iterator[bytes]:
-        """New lines of these files. Raises InfraError if one cannot be read."""
-        now = time.monotonic()
-        if now - self._looked_at > _LOOK_SECONDS:
-            self._looked_at = now
-            self._names.update(self._files.namespaces())
-        self._names -= self._owned
-        for name in sorted(self._names):
-            yield from self._files.lines(name)
-
-
-class Relevance:
+class Elsewhere:
     """Picks the records that concern a namespace: its Namespace, objects with its name as a value
     (claimRef, subjects, labels) or as a part of their own name, those with the uid of one of its graphs
-    or components as a value, and everything that then happens to those objects."""
+    or components as a value, and everything that then happens to those objects.
 
-    def __init__(self, namespace: str) -> None:
+    They are cluster-scoped or, with `other_namespaces`, in any namespace that the suite did not make
+    (the operator's own, the platform's, new ones); those are read from their beginning as they appear.
+    """
+
+    def __init__(self, files: RecordFiles, namespace: str, *, other_namespaces: bool) -> None:
+        self._files = files
+        self._other_namespaces = other_namespaces
+        self._owned = {namespace}
+        self._others: set[str] = set()
+        self._looked_at = float("-inf")
         self._name = re.compile(rf"(?:^|[.:/-]){re.escape(namespace)}(?:$|[.:/-])")
         self._values = {namespace}
         self._uids: set[str] = set()
@@ -85,23 +61,39 @@ class Relevance:
             self._values.add(uid)
             self._marks.append(uid.encode())
 
-    def decode(self, line: bytes) -> Record | None:
-        """The line's record if it concerns the namespace."""
-        if not any(mark in line for mark in self._marks):
-            return None
-        record = JSON_LINES.decode(line)
-        if isinstance(record, Write):
-            concerns = record.name in self._names or bool(self._name.search(record.name))
-        else:
-            concerns = isinstance(record, Event) and self._concerns(record)
-        return record if concerns else None
+    def records(self) -> Iterator[Record]:
+        """Those that came since the last call. Raises InfraError if a file cannot be read."""
+        for line in self._lines():
+            if any(mark in line for mark in self._marks):
+                record = JSON_LINES.decode(line)
+                if self._concerns(record):
+                    yield record
 
-    def _concerns(self, event: Event) -> bool:
-        obj = event.obj
-        if obj.kind in NOISE:
+    def _lines(self) -> Iterator[bytes]:
+        for line in self._files.lines(CLUSTER):
+            if self._other_namespaces and _NAMESPACE in line and _OWNED in line:
+                # One of the suite may have been read until now, when its label is on record.
+                name = owned_namespace(JSON_LINES.decode(line))
+                self._owned.add(name)
+                if name in self._others:
+                    self._files.forget(name)
+            yield line
+        now = time.monotonic()
+        if self._other_namespaces and now - self._looked_at > _LOOK_SECONDS:
+            self._looked_at = now
+            self._others.update(self._files.namespaces())
+        self._others -= self._owned
+        for name in sorted(self._others):
+            yield from self._files.lines(name)
+
+    def _concerns(self, record: Record) -> bool:
+        if isinstance(record, Write):
+            return record.name in self._names or bool(self._name.search(record.name))
+        if not isinstance(record, Event) or record.obj.kind in NOISE:
             return False
+        obj = record.obj
         if obj.uid not in self._uids:
-            if not (self._name.search(obj.name) or self._mentioned(event.object)):
+            if not (self._name.search(obj.name) or self._mentioned(record.object)):
                 return False
             self._uids.add(obj.uid)
             self._names.add(obj.name)

@@ -13,8 +13,8 @@ from typing import Any
 
 from conformance.history.records import JSON_LINES, OperatorEvent, OperatorEventKind, Write
 from conformance.model.crash import is_crash
+from conformance.record.files import LineReader
 from conformance.record.masking import mask_text
-from conformance.record.reading import LineReader
 
 _WRITES = {"create", "update", "patch", "delete", "deletecollection"}
 _REASON_LENGTH = 500

@@ -15,8 +15,7 @@ import conformance
 from conformance.history.records import Unseen
 from conformance.kube import Resource
 from conformance.model.errors import InfraError
-from conformance.record.layout import Ready, Recording
-from conformance.record.reading import POLL_SECONDS, RecordFiles
+from conformance.record.files import POLL_SECONDS, Ready, RecordFiles, Recording
 
 _STOP_SECONDS = 5.0
 

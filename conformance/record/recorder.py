@@ -20,7 +20,7 @@ from conformance.history.records import EventType
 from conformance.kube import Api, Resource, WatchTimeouts, served_by
 from conformance.model.errors import InfraError
 from conformance.model.kinds import UNRECORDED
-from conformance.record.layout import HEARTBEAT_SECONDS, Heartbeat, Ready
+from conformance.record.files import HEARTBEAT_SECONDS, Heartbeat, Ready
 from conformance.record.logs import AuditLog
 from conformance.record.sink import Sink
 from conformance.record.watcher import RevisionClock, Watcher

@@ -26,8 +26,7 @@ from conformance.history.records import (
 )
 from conformance.model.errors import InfraError
 from conformance.record.elsewhere import owned_namespace
-from conformance.record.layout import CLUSTER
-from conformance.record.reading import RecordFiles
+from conformance.record.files import CLUSTER, RecordFiles
 
 # A request may be answered this long (s) before or after the event that shows what it did is seen.
 _NEAR = 5.0

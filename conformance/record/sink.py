@@ -10,14 +10,14 @@ from typing import Any, BinaryIO
 from pydantic_core import to_json
 
 from conformance.history.records import JSON_LINES, EventType, Write
-from conformance.record.layout import CLUSTER, RECORDER, SIGN_LINES, Sign, live_file
+from conformance.record.files import CLUSTER, RECORDER, SIGN_LINES, Sign, live_file
 from conformance.record.masking import mask_object, mask_text
 
 OnEvent = Callable[[EventType, dict[str, Any]], None]
 
 
 class Sink:
-    """Appends records to the files of `conformance.record.layout`. Thread-safe.
+    """Appends records to the files of `conformance.record.files`. Thread-safe.
 
     `keep_managed_fields`: they name the writers where there is no audit log, and are otherwise the
     bulk of most objects.

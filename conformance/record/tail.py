@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from conformance.history.history import History
@@ -13,9 +13,8 @@ from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.state import Obj, State
-from conformance.record.elsewhere import OtherNamespaces, Relevance
-from conformance.record.layout import CLUSTER, Heartbeat
-from conformance.record.reading import RecordFiles
+from conformance.record.elsewhere import Elsewhere
+from conformance.record.files import Heartbeat, RecordFiles
 
 
 class Tail:
@@ -49,8 +48,7 @@ class Tail:
         """(kind, group) → mark, of what the recorder may not see."""
         self._lag = lag
         self._files = RecordFiles(directory)
-        self._others = OtherNamespaces(self._files, case=namespace) if other_namespaces else None
-        self._relevance = Relevance(namespace)
+        self._elsewhere = Elsewhere(self._files, namespace, other_namespaces=other_namespaces)
         self._lost = ""
         self._objects: dict[str, Obj] = {}
         # (kind, group) → events in the namespace; within a kind they come in order of revision.
@@ -63,10 +61,8 @@ class Tail:
         start = len(self.records)
         for line in self._files.lines(self.namespace):
             self._take(JSON_LINES.decode(line))
-        for line in self._lines_of_others():
-            record = self._relevance.decode(line)
-            if record is not None:
-                self._take(record)
+        for record in self._elsewhere.records():
+            self._take(record)
         # Last: whatever gap came before the events above is then known too.
         for sign in self._files.signs():
             if isinstance(sign, Unseen):
@@ -77,14 +73,6 @@ class Tail:
                 self.records.append(sign)
         self._check_alive()
         return self.records[start:]
-
-    def _lines_of_others(self) -> Iterator[bytes]:
-        for line in self._files.lines(CLUSTER):
-            if self._others is not None:
-                self._others.learn(line)
-            yield line
-        if self._others is not None:
-            yield from self._others.read()
 
     def state(self) -> State:
         """Everything as far as it is known now. Kinds may be some 0.2 s apart, `History.at` is
@@ -138,7 +126,7 @@ class Tail:
         self.revision = max(self.revision, record.revision)
         if obj.namespace == self.namespace:
             if obj.kind in (GRAPH_KIND, COMPONENT_KIND):
-                self._relevance.know(obj.uid)
+                self._elsewhere.know(obj.uid)
             self._events[obj.kind, obj.group].append(record)
             self.last_event_at = max(self.last_event_at, record.at)
         # Events of one object come in order; those of different kinds need none here.
@@ -149,14 +137,14 @@ class Tail:
         self._state = None
 
     def _check_alive(self) -> None:
+        beat = self.heartbeat
+        silent = time.time() - (beat.at if beat is not None else self.since)
         if not self._lost:
-            beat = self.heartbeat
-            seen = beat.at if beat is not None else self.since
             if beat is not None and beat.stopped:
                 self._lost = "the recorder was stopped before the case ended"
-            elif time.time() - seen > self._lag:
+            elif silent > self._lag:
                 self._lost = (
-                    f"the recorder showed no sign of life for {time.time() - seen:.1f} s, "
+                    f"the recorder showed no sign of life for {silent:.1f} s, "
                     f"expected one within {self._lag:g} s; it is dead or starved"
                 )
             else:

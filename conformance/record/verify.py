@@ -11,7 +11,7 @@ from conformance.kube import Api, Resource
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError
 from conformance.model.kinds import UNRECORDED
-from conformance.record.reading import POLL_SECONDS
+from conformance.record.files import POLL_SECONDS
 from conformance.record.tail import Tail
 
 _AT_ONCE = 16

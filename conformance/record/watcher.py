@@ -20,7 +20,7 @@ from conformance.kube import (
     watch_events,
 )
 from conformance.model.errors import InfraError
-from conformance.record.layout import Recording
+from conformance.record.files import Recording
 from conformance.record.sink import KindRecord, OnEvent, Sink
 
 _LIST_SECONDS = 60.0

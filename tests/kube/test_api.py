@@ -22,8 +22,8 @@ from conformance.kube import (
     served_by,
     watch_events,
 )
+from conformance.kube.api import render_table
 from conformance.kube.resource import version_priority
-from conformance.kube.table import render
 from conformance.model.errors import InfraError, UsageError
 from tests.kube.fake_api import (
     CRD,
@@ -239,10 +239,12 @@ def test_a_table_is_printed_like_kubectl_without_wide_columns() -> None:
         ],
         "rows": [{"cells": ["1/1", "a", "x", "2s"]}, {"cells": [True, "longer", "y", None]}],
     }
-    assert render(table) == "\n".join(
+    assert render_table(table) == "\n".join(
         ["NAME     READY   AGE", "a        1/1     2s", "longer   true    <none>"]
     )
-    assert render({"kind": "Table", "columnDefinitions": [{"name": "Name"}], "rows": None}) == ""
+    assert (
+        render_table({"kind": "Table", "columnDefinitions": [{"name": "Name"}], "rows": None}) == ""
+    )
 
 
 def test_a_bad_kubeconfig_is_a_usage_error(tmp_path: Path) -> None:

@@ -12,8 +12,15 @@ from typing import Any
 
 from conformance.history.records import JSON_LINES, Event, EventType, Gap, Unseen
 from conformance.kube import WatchTimeouts
-from conformance.record.layout import RECORDER, SIGN_LINES, Heartbeat, Ready, Sign, live_file
-from conformance.record.reading import RecordFiles
+from conformance.record.files import (
+    RECORDER,
+    SIGN_LINES,
+    Heartbeat,
+    Ready,
+    RecordFiles,
+    Sign,
+    live_file,
+)
 from conformance.record.recorder import Recorder
 from conformance.record.sink import Sink
 from tests.kube.fake_api import FakeApi

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.record.layout import live_file
+from conformance.record.files import live_file
 from conformance.record.logs import AuditLog, to_write
 from tests.kube.fake_api import POD, FakeApi
 from tests.record.support import recording, rows, until

@@ -12,7 +12,7 @@ from conformance.history.records import Unseen
 from conformance.kube import Resource, WatchTimeouts
 from conformance.model.errors import InfraError
 from conformance.record import watcher
-from conformance.record.layout import Ready
+from conformance.record.files import Ready
 from conformance.record.recorder import Recorder
 from conformance.record.tail import Tail
 from conformance.record.verify import verify
