@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import urllib3
@@ -17,6 +16,12 @@ import urllib3
 from conformance.kube.resource import Resource
 from conformance.kube.transport import Answer, Transport, decoded
 from conformance.model.errors import InfraError
+
+SILENCE_SECONDS = 75.0
+"""The API server sends a bookmark about every 60 s; a quarter more for a busy machine. TCP keep-alive
+notices a dead peer, only this notices a silent one."""
+LIFE_SECONDS = 600.0
+"""What the server is asked to end a watch after (spread, so that not all kinds reconnect at once)."""
 
 
 class WatchExpiredError(InfraError):
@@ -36,23 +41,13 @@ class ForbiddenError(InfraError):
     """The identity may not list or watch the kind (403)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchTimeouts:
-    """Seconds. `server` is what the server is asked to end the watch after (spread, so that not all
-    kinds reconnect at once)."""
-
-    silence: float = 75.0
-    """The API server sends a bookmark about every 60 s; a quarter more for a busy machine. TCP
-    keep-alive notices a dead peer, only this notices a silent one."""
-    server: float = 600.0
-
-
 def watch_events(
     transport: Transport,
     resource: Resource,
     from_revision: int,
     *,
-    timeouts: WatchTimeouts = WatchTimeouts(),
+    silence: float = SILENCE_SECONDS,
+    life: float = LIFE_SECONDS,
     on_open: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """(type, object) of each event after `from_revision`; BOOKMARK objects carry a revision only.
@@ -66,9 +61,9 @@ def watch_events(
         "watch": "1",
         "resourceVersion": from_revision,
         "allowWatchBookmarks": "true",
-        "timeoutSeconds": max(1, round(timeouts.server * random.uniform(0.9, 1.1))),
+        "timeoutSeconds": max(1, round(life * random.uniform(0.9, 1.1))),
     }
-    response = transport.stream(resource.path(), params=params, silence=timeouts.silence)
+    response = transport.stream(resource.path(), params=params, silence=silence)
     try:
         if response.status != 200:
             answer = Answer(code=response.status, body=decoded(response.data))
@@ -85,7 +80,7 @@ def watch_events(
             yield type_, obj
     except urllib3.exceptions.ReadTimeoutError as error:
         raise WatchSilentError(
-            f"the watch of {resource} was silent for {timeouts.silence:g} s; "
+            f"the watch of {resource} was silent for {silence:g} s; "
             "expected at least a bookmark every 60 s"
         ) from error
     except urllib3.exceptions.HTTPError as error:

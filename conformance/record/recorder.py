@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from conformance.history.records import EventType
-from conformance.kube import Api, Resource, WatchTimeouts, served_by
+from conformance.kube import Api, Resource, served_by
+from conformance.kube.watch import SILENCE_SECONDS
 from conformance.model.errors import InfraError
 from conformance.model.kinds import UNRECORDED
 from conformance.record.files import HEARTBEAT_SECONDS, Heartbeat, Ready
@@ -41,12 +42,12 @@ class Recorder:
         directory: Path,
         audit_log: Path | None = None,
         users: Mapping[str, str] | None = None,
-        timeouts: WatchTimeouts | None = None,
+        silence: float = SILENCE_SECONDS,
         alive: Callable[[], bool] = lambda: True,
     ) -> None:
         """`alive` is asked at each heartbeat; once it says no, the recorder stops by itself."""
         self._api, self._directory = api, directory
-        self._users, self._timeouts, self._alive = dict(users or {}), timeouts, alive
+        self._users, self._silence, self._alive = dict(users or {}), silence, alive
         self._audit = AuditLog(audit_log) if audit_log is not None else None
         self._sink = Sink(directory, keep_managed_fields=audit_log is None)
         self._clock = RevisionClock()
@@ -135,7 +136,7 @@ class Recorder:
     def _start(self, resource: Resource, late_reason: str = "") -> None:
         watcher = Watcher(
             api=self._api, resource=resource, sink=self._sink, clock=self._clock,
-            timeouts=self._timeouts, late_reason=late_reason, on_event=self._on_event,
+            silence=self._silence, late_reason=late_reason, on_event=self._on_event,
         )  # fmt: skip
         if self._watchers.setdefault((resource.group, resource.plural), watcher) is watcher:
             watcher.start()

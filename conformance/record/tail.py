@@ -85,7 +85,6 @@ class Tail:
 
     @property
     def heartbeat(self) -> Heartbeat | None:
-        """The recorder's last one."""
         return self._files.heartbeat
 
     def kinds(self) -> set[tuple[str, str]]:

@@ -8,14 +8,14 @@ from collections import deque
 from typing import Any
 
 from conformance.history.records import EventType, Gap, Unseen
-from conformance.kube import (
-    Api,
+from conformance.kube import Api, Resource
+from conformance.kube.watch import (
+    LIFE_SECONDS,
+    SILENCE_SECONDS,
     ForbiddenError,
     NotServedError,
-    Resource,
     WatchExpiredError,
     WatchSilentError,
-    WatchTimeouts,
     refusal,
     watch_events,
 )
@@ -34,8 +34,8 @@ _DELIVERED_SECONDS = 30.0
 
 # Kinds that get no bookmarks: the API server keeps no watch cache for them. Their watch is ended by
 # the server before it looks silent, and goes on from a revision that others have long passed.
-NO_BOOKMARKS = {"events"}
-_NO_BOOKMARK_TIMEOUTS = WatchTimeouts(server=45.0)
+_NO_BOOKMARKS = {"events"}
+_LIFE_WITHOUT = 45.0
 
 
 class RevisionClock:
@@ -80,7 +80,7 @@ class Watcher(threading.Thread):
         sink: Sink,
         clock: RevisionClock,
         on_event: OnEvent,
-        timeouts: WatchTimeouts | None = None,
+        silence: float = SILENCE_SECONDS,
         late_reason: str = "",
     ) -> None:
         super().__init__(name=f"watch {resource}", daemon=True)
@@ -98,9 +98,10 @@ class Watcher(threading.Thread):
         self.open = False
         """The watch stands right now."""
         self._api, self._sink, self._clock = api, sink, clock
-        self._timeouts = timeouts or (
-            _NO_BOOKMARK_TIMEOUTS if resource.plural in NO_BOOKMARKS else WatchTimeouts()
-        )
+        self._times = {
+            "silence": silence,
+            "life": _LIFE_WITHOUT if resource.plural in _NO_BOOKMARKS else LIFE_SECONDS,
+        }
         self._record = KindRecord(sink, on_event)
         self._halt = threading.Event()
         self._late = bool(late_reason)
@@ -174,7 +175,7 @@ class Watcher(threading.Thread):
     def _watch(self) -> None:
         """Until the server ends the watch in an orderly way."""
         stream = watch_events(
-            self._api, self.resource, self._revision, timeouts=self._timeouts, on_open=self._opened
+            self._api, self.resource, self._revision, on_open=self._opened, **self._times
         )
         for type_, obj in stream:
             self._take(type_, obj)

@@ -10,20 +10,15 @@ from typing import Any
 
 import pytest
 
-from conformance.kube import (
-    Api,
-    NotServedError,
-    PatchType,
-    Resource,
-    WatchExpiredError,
-    WatchSilentError,
-    WatchTimeouts,
-    raise_for,
-    served_by,
-    watch_events,
-)
+from conformance.kube import Api, PatchType, Resource, raise_for, served_by
 from conformance.kube.api import render_table
 from conformance.kube.resource import version_priority
+from conformance.kube.watch import (
+    NotServedError,
+    WatchExpiredError,
+    WatchSilentError,
+    watch_events,
+)
 from conformance.model.errors import InfraError, UsageError
 from tests.kube.fake_api import (
     CRD,
@@ -216,7 +211,7 @@ def test_an_expired_version_and_a_silent_stream_are_told_apart(fake: FakeApi, ap
     with pytest.raises(WatchExpiredError):
         list(watch_events(api, POD, fake.revision - 1))
     with pytest.raises(WatchSilentError, match=r"silent for 0.1 s"):
-        list(watch_events(api, POD, fake.revision, timeouts=WatchTimeouts(silence=0.1)))
+        list(watch_events(api, POD, fake.revision, silence=0.1))
     with pytest.raises(NotServedError):
         list(watch_events(api, Resource("", "v1", "nothings", "Nothing", True), 1))
 

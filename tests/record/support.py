@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from conformance.history.records import JSON_LINES, Event, EventType, Gap, Unseen
-from conformance.kube import WatchTimeouts
 from conformance.record.files import (
     RECORDER,
     SIGN_LINES,
@@ -26,7 +25,7 @@ from conformance.record.sink import Sink
 from tests.kube.fake_api import FakeApi
 
 Raw = dict[str, Any]
-QUIET = WatchTimeouts(silence=30.0)
+QUIET = 30.0
 
 
 @contextlib.contextmanager
@@ -35,12 +34,12 @@ def recording(
     directory: Path,
     *,
     audit_log: Path | None = None,
-    timeouts: WatchTimeouts = QUIET,
+    silence: float = QUIET,
 ) -> Iterator[Path]:
     """Where a running recorder writes, from when it is ready."""
     out = directory / "record"
     recorder = Recorder(
-        api=fake.api(directory), directory=out, audit_log=audit_log, timeouts=timeouts
+        api=fake.api(directory), directory=out, audit_log=audit_log, silence=silence
     )
     thread = threading.Thread(target=recorder.run, daemon=True)
     thread.start()
