@@ -41,8 +41,8 @@ class Connection:
     proxy: Proxy | None = None
     credentials: Credentials | None = None
     """Those that change; static ones are in the configuration and the TLS context."""
-    certificate: str = ""
-    """PEM of the plugin's client certificate in use."""
+    pair: str = ""
+    """The plugin's client certificate in use, with its key."""
     impersonation: tuple[tuple[str, str], ...] = ()
     """Headers."""
 
@@ -64,13 +64,13 @@ class Connection:
         """The TLS context for new connections, with the certificate that a plugin gave."""
         verify = bool(self.configuration.verify_ssl)
         self.tls = shared_context(self.authority, verify=verify)
-        if credential.certificate:
-            with tempfile.TemporaryDirectory(prefix="dgd-conformance-") as directory:
-                pair = Path(directory, "pair")
-                pair.touch(mode=0o600)
-                pair.write_text(f"{credential.certificate}\n{credential.key}\n", encoding="utf-8")
-                self.tls.load_cert_chain(pair)
-        self.certificate = credential.certificate
+        if credential.pair:
+            # Readable by its owner alone.
+            with tempfile.NamedTemporaryFile("w", prefix="dgd-conformance-") as file:
+                file.write(credential.pair)
+                file.flush()
+                self.tls.load_cert_chain(file.name)
+        self.pair = credential.pair
         return self.tls
 
 

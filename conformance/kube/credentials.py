@@ -34,9 +34,8 @@ class Credential:
     """What identifies the suite until `until` (seconds since the epoch)."""
 
     token: str = ""
-    certificate: str = ""
-    key: str = ""
-    """PEM, if the plugin gives a certificate in place of a token."""
+    pair: str = ""
+    """PEM of a client certificate and its key, which a plugin may give in place of a token."""
     until: float = float("inf")
 
 
@@ -103,9 +102,9 @@ class Plugin:
         began = time.time()
         status = self._status(self._output())
         token = str(status.get("token") or "")
-        certificate = str(status.get("clientCertificateData") or "")
-        key = str(status.get("clientKeyData") or "")
-        if not token and not (certificate and key):
+        pem = status.get("clientCertificateData"), status.get("clientKeyData")
+        pair = f"{pem[0]}\n{pem[1]}\n" if all(pem) else ""
+        if not token and not pair:
             raise self._wrong("gave neither a token nor a client certificate with its key")
         until = float("inf")
         if status.get("expirationTimestamp"):
@@ -114,7 +113,7 @@ class Plugin:
                 until = max(end.timestamp() - EARLY_SECONDS, (began + end.timestamp()) / 2)
             except ValueError:
                 raise self._wrong("gave an expirationTimestamp that is no time") from None
-        return Credential(token=token, certificate=certificate, key=key, until=until)
+        return Credential(token=token, pair=pair, until=until)
 
     def _output(self) -> str:
         process = self._start()

@@ -208,7 +208,7 @@ class Transport:
         except UsageError as error:
             raise InfraError(f"the identity cannot be renewed: {error}") from error
         with self._renewing:
-            if credential.certificate not in ("", self._connection.certificate):
+            if credential.pair not in ("", self._connection.pair):
                 context = self._connection.secure(credential)
                 self._pool.connection_pool_kw["ssl_context"] = context
                 # Connections that stand keep the old certificate; new ones must not.

@@ -29,8 +29,7 @@ class WatchExpiredError(InfraError):
 
 
 class WatchSilentError(InfraError):
-    """Nothing came for longer than bookmarks should take: the stream may be dead; watch
-    again from the last revision."""
+    """Nothing came for longer than bookmarks should take: watch again from the last revision."""
 
 
 class NotServedError(InfraError):

@@ -91,17 +91,14 @@ class Watcher(threading.Thread):
         self.failed = ""
         """Why it ended, if nothing else can heal that."""
         self.unseen = ""
-        """Why nothing of the kind is recorded; empty if it is."""
+        """Why nothing of the kind may be recorded."""
         self.retired = False
         """May be set where the kind is being removed: it ends once that is no longer served."""
         self.list_revision = 0
         self.open = False
         """The watch stands right now."""
         self._api, self._sink, self._clock = api, sink, clock
-        self._times = {
-            "silence": silence,
-            "life": _LIFE_WITHOUT if resource.plural in _NO_BOOKMARKS else LIFE_SECONDS,
-        }
+        self._seconds_of_silence = silence
         self._record = KindRecord(sink, on_event)
         self._halt = threading.Event()
         self._late = bool(late_reason)
@@ -175,8 +172,10 @@ class Watcher(threading.Thread):
     def _watch(self) -> None:
         """Until the server ends the watch in an orderly way."""
         stream = watch_events(
-            self._api, self.resource, self._revision, on_open=self._opened, **self._times
-        )
+            self._api, self.resource, self._revision, silence=self._seconds_of_silence,
+            life=_LIFE_WITHOUT if self.resource.plural in _NO_BOOKMARKS else LIFE_SECONDS,
+            on_open=self._opened,
+        )  # fmt: skip
         for type_, obj in stream:
             self._take(type_, obj)
             if self._halt.is_set():
