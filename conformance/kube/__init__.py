@@ -1,7 +1,4 @@
-"""The one adapter over the Kubernetes client: raw JSON, explicit timeouts, no hidden retry.
-
-Everything else of the suite talks to an API server through `Api`.
-"""
+"""The one adapter over the Kubernetes client: raw JSON, explicit timeouts, no hidden retry."""
 
 from __future__ import annotations
 

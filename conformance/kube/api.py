@@ -26,11 +26,8 @@ Resources: TypeAlias = list[Resource]
 
 
 class Api(Transport):
-    """A client of one API server with one identity. Thread-safe; connections are kept alive.
-
-    Writes answer with `Answer` and do not raise on 4xx, since a refusal is often what is looked
-    for; `raise_for` turns one into an InfraError. Reads raise InfraError.
-    """
+    """A client of one API server with one identity. Thread-safe. Reads raise InfraError; writes do not
+    on 4xx, since a refusal is often what is looked for."""
 
     def __init__(self, connection: Connection, *, agent: str, connections: int) -> None:
         super().__init__(connection, agent=agent, connections=connections)
@@ -116,16 +113,14 @@ class Api(Transport):
         propagation: str = "Background",
         uid: str | None = None,
     ) -> Answer:
-        """Delete an object, only the one of that uid if given. `propagation` is Background,
-        Foreground or Orphan."""
+        """Delete an object, only the one of that uid if given."""
         body: Raw = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
         if uid is not None:
             body["preconditions"] = {"uid": uid}
         return self.request("DELETE", resource.path(namespace, name), body)
 
     def discover(self) -> Resources:
-        """Every listable and watchable kind, asked anew, in its preferred version. Objects that two
-        groups serve (Events) come once."""
+        """Asks anew for every listable and watchable kind, in its preferred version."""
         return preferred(self._discovered(within=0))
 
     def resource_for(

@@ -153,8 +153,7 @@ class _Shared(ssl.SSLContext):
 
     urllib3 sets the protocols once more for each new connection. OpenSSL then frees the old list while
     another thread copies it without Python's lock, and the API server answers that thread's hello with
-    the alert `decode error`: seen once in forty loaded runs, and 9 times in 2500 handshakes beside a
-    thread that does nothing else.
+    the alert `decode error`: seen once in forty loaded runs.
     """
 
     def set_alpn_protocols(self, alpn_protocols: Iterable[str]) -> None:

@@ -56,9 +56,7 @@ class Resource:
 
 def version_priority(version: str) -> tuple[int, int, int, str]:
     """Sorts versions as the API server prefers them, best last: v2 > v1 > v1beta2 > v1alpha1 > foo.
-
-    Source: Kubernetes, "Versions in CustomResourceDefinitions", version priority.
-    """
+    Source: Kubernetes, "Versions in CustomResourceDefinitions", version priority."""
     match = _VERSION.fullmatch(version)
     if match is None:
         return -1, 0, 0, version

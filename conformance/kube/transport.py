@@ -78,8 +78,7 @@ def raise_for(answer: Answer, doing: str = "a request") -> Answer:
 
 
 class NoAnswerError(InfraError):
-    """The API server did not answer at all. `proxy` is what should have led there, if any; its
-    `__cause__` is the client's own error."""
+    """The API server did not answer at all; `proxy` is what should have led there, if any."""
 
     def __init__(self, message: str, *, proxy: Proxy | None = None) -> None:
         super().__init__(message)
@@ -141,8 +140,7 @@ class Transport:
         accept: str = _JSON,
         timeout: float = REQUEST_SECONDS,
     ) -> Answer:
-        """One request (`verb` is an HTTP method, `timeout` seconds) and its answer, whatever its
-        code. Raises InfraError if there was no answer at all.
+        """The answer, whatever its code. Raises NoAnswerError if there is none within `timeout` s.
 
         Sent again only where nothing can have happened: a throttled request (429), or a read over a
         kept-alive connection that the server had closed.

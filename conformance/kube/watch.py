@@ -1,8 +1,5 @@
-"""One watch request: events as they come, until the server ends it or it must be given up.
-
-The client's own Watch either replays from its first version or retries an expired one; here an
-expired version and a silent stream are told to the caller, who alone knows what that means.
-"""
+"""One watch request, until the server ends it or it must be given up. The client's own Watch hides an
+expired version and a silent stream; only who watches knows what they mean."""
 
 from __future__ import annotations
 
@@ -53,8 +50,7 @@ def watch_events(
     `on_open` is called once the server has accepted the watch.
 
     Ends when the server ends the watch in an orderly way: watch on from the last revision, nothing
-    is lost. Raises WatchExpiredError, WatchSilentError, NotServedError, ForbiddenError, or
-    InfraError for any other failure, after which one may also watch on.
+    is lost. Raises an error of this module, or InfraError, after which one may also watch on.
     """
     params = {
         "watch": "1",

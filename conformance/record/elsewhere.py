@@ -37,8 +37,7 @@ class Elsewhere:
     (claimRef, subjects, labels) or as a part of their own name, those with the uid of one of its graphs
     or components as a value, and everything that then happens to those objects.
 
-    They are cluster-scoped or, with `other_namespaces`, in any namespace that the suite did not make
-    (the operator's own, the platform's, new ones); those are read from their beginning as they appear.
+    They are cluster-scoped or, with `other_namespaces`, in any namespace that the suite did not make.
     """
 
     def __init__(self, files: RecordFiles, namespace: str, *, other_namespaces: bool) -> None:

@@ -107,11 +107,8 @@ _READY = TypeAdapter(Ready)
 
 
 class LineReader:
-    """Each `read` gives the whole lines that came since the last.
-
-    The file may appear later. One that was rotated (the API server's audit log, at 100 MB) is read
-    to its end before its successor.
-    """
+    """Reads a file that may appear later. One that was rotated (the API server's audit log, at 100 MB)
+    is read to its end before its successor."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -119,7 +116,7 @@ class LineReader:
         self._rest = b""
 
     def read(self) -> list[bytes]:
-        """New whole lines, without their ends. Raises InfraError if the file cannot be read."""
+        """Whole lines since the last call. Raises InfraError if the file cannot be read."""
         try:
             data = self._file.read() if self._file is not None else b""
             if not data and not self._is_current():

@@ -41,11 +41,8 @@ class AuditLog:
 
 
 def to_write(entry: Mapping[str, Any]) -> Write | None:
-    """One entry as a record; None for reads, for stages before the answer, and for dry runs, which
-    change nothing.
-
-    Who impersonates another is the author still: an operator could else pass for the platform.
-    """
+    """One entry as a record; None if it is no answer yet, or of a read or a dry run. Who impersonates
+    another is the author still: an operator could else pass for the platform."""
     target = entry.get("objectRef") or {}
     if entry.get("stage") != "ResponseComplete" or entry.get("verb") not in _WRITES or not target:
         return None
@@ -79,8 +76,7 @@ class OperatorLog:
         self._reader = LineReader(path)
 
     def read(self) -> list[OperatorEvent]:
-        """New lines, each LOG, or PANIC if it shows a crash. Raises InfraError if the log cannot be
-        read."""
+        """New lines, PANIC if they show a crash. Raises InfraError if the log cannot be read."""
         now = time.time()
         events = []
         for line in self._reader.read():
@@ -91,8 +87,7 @@ class OperatorLog:
 
 
 def read_operator_events(path: Path) -> list[OperatorEvent]:
-    """What the owner of a cluster has written down of its operator: starts, exits and the like. Raises
-    InfraError if the file cannot be read."""
+    """What the owner of a cluster has written down of its operator. Raises InfraError."""
     # Its owner may be writing a line just now.
     with contextlib.closing(LineReader(path)) as reader:
         records = map(JSON_LINES.decode, reader.read())

@@ -71,9 +71,8 @@ class RecorderProcess:
         return ready
 
     def wait_recording(self, resources: Iterable[Resource], within: float = 10.0) -> None:
-        """Until these kinds are recorded, or known to be unseen: after CRDs were installed, and before
-        a case that must not see the gap mark with which a late kind starts. Raises InfraError after
-        `within` s."""
+        """Until these kinds are recorded, or known to be unseen: no case must see the gap mark with
+        which a late kind starts. Raises InfraError after `within` s."""
         missing = {str(resource) for resource in resources}
         end = time.monotonic() + within
         with contextlib.closing(RecordFiles(self.directory)) as files:

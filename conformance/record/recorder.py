@@ -1,10 +1,8 @@
 """The recorder: every kind of a control plane, its audit log, and a sign of life.
 
 One process a control plane, so that each event is parsed once and not by every test worker. Plain
-threads in it, one a kind, each asleep in the kernel until its event comes. Measured on the embedded
-cluster, 12 busy namespaces on 2 cores under a load of 4-7: 65 threads, 68 MB, 0.5 s of CPU until
-ready, then 4-6 % of a core at 120-230 events a second, 3-6 ms (95 %: 90 ms, worst 0.4 s) from the
-API server's answer to the line on disk. One asynchronous loop over all kinds had little to gain.
+threads in it, one a kind: with 12 busy namespaces on 2 loaded cores 65 threads and 68 MB took 4-6 % of
+a core, and 3-6 ms (95 %: 90 ms) from the API server's answer to the line on disk.
 """
 
 from __future__ import annotations

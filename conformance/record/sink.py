@@ -17,11 +17,8 @@ OnEvent = Callable[[EventType, dict[str, Any]], None]
 
 
 class Sink:
-    """Appends records to the files of `conformance.record.files`. Thread-safe.
-
-    `keep_managed_fields`: they name the writers where there is no audit log, and are otherwise the
-    bulk of most objects.
-    """
+    """Appends records to their files. Thread-safe. `keep_managed_fields`: they name the writers where
+    there is no audit log, and are otherwise the bulk of most objects."""
 
     def __init__(self, directory: Path, *, keep_managed_fields: bool) -> None:
         self._directory = directory

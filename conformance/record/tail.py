@@ -18,13 +18,9 @@ from conformance.record.files import Heartbeat, RecordFiles
 
 
 class Tail:
-    """The record of one namespace, and of what elsewhere names it or refers to it, as it grows.
-
-    Cluster-scoped objects are looked through, and with `other_namespaces` all namespaces that the
-    suite did not make, such as the operator's own and those that it makes. Make it before the
-    namespace: gap marks count from then on. `lag` is how many seconds the recorder may show no sign of
-    life. Not thread-safe.
-    """
+    """The record of one namespace, and of what elsewhere concerns it, as it grows (see `Elsewhere`,
+    also for `other_namespaces`). Make it before the namespace: gap marks count from then on. `lag`:
+    how many seconds the recorder may show no sign of life. Not thread-safe."""
 
     def __init__(
         self,

@@ -32,10 +32,9 @@ def verify(
 ) -> tuple[dict[str, int], dict[str, str]]:
     """(verified: kind → revision of its list, disagreed: kind → what differs).
 
-    Lists the metadata of each kind once: of the given resources, and of every kind ever seen in the
-    namespace, save those that may not be seen. The record as of the list's revision must hold the
-    same objects in the same versions; it may take `within` seconds to get there. Raises InfraError if
-    the recorder is dead or a list fails.
+    Lists each of the given kinds, and each ever seen in the namespace, once, save those that may not be
+    seen. The record as of the list's revision must hold the same objects in the same versions, at most
+    `within` seconds later. Raises InfraError if the recorder is dead or a list fails.
     """
     tail.poll()
     chosen = {(resource.kind, resource.group): resource for resource in resources}
