@@ -82,20 +82,9 @@ class Api(Transport):
 
     def replace(self, resource: Resource, body: Body, namespace: str | None = None) -> Answer:
         """Replace an object by a whole new one (PUT); its resourceVersion, if given, must fit."""
-        return self.request("PUT", _path_of(resource, body, namespace), body, params=_MANAGED)
-
-    def apply(
-        self,
-        resource: Resource,
-        body: Body,
-        namespace: str | None = None,
-        *,
-        manager: str = FIELD_MANAGER,
-    ) -> Answer:
-        """Server-side apply, which takes fields over from other managers."""
-        path = _path_of(resource, body, namespace)
-        params = {"fieldManager": manager, "force": True}
-        return self.request("PATCH", path, body, PatchType.APPLY, params)
+        metadata = body["metadata"]
+        path = resource.path(namespace or metadata.get("namespace"), str(metadata["name"]))
+        return self.request("PUT", path, body, params=_MANAGED)
 
     def patch(
         self, resource: Resource, name: str, body: Body, namespace: str | None = None
@@ -154,11 +143,6 @@ class Api(Transport):
                 self._served = discover(self)
                 self._discovered_at = time.monotonic()
             return self._served
-
-
-def _path_of(resource: Resource, body: Body, namespace: str | None) -> str:
-    metadata = body["metadata"]
-    return resource.path(namespace or metadata.get("namespace"), str(metadata["name"]))
 
 
 def render_table(table: Body) -> str:

@@ -12,7 +12,7 @@ import yaml
 
 from conformance.kube.api import Api
 from conformance.kube.resource import served_by
-from conformance.kube.transport import FIELD_MANAGER, raise_for
+from conformance.kube.transport import FIELD_MANAGER, PatchType, raise_for
 from conformance.model.errors import InfraError, UsageError
 
 ESTABLISH_SECONDS = 30.0
@@ -84,7 +84,10 @@ def _apply(
     target = manifest["metadata"].get("namespace") or namespace
     if resource.namespaced and not target:
         raise UsageError(f"{kind} {name} names no namespace; expected metadata.namespace to be set")
-    answer = api.apply(resource, manifest, target, manager=manager)
+    # With force: fields are taken over from other managers.
+    params = {"fieldManager": manager, "force": True}
+    path = resource.path(target, name)
+    answer = api.request("PATCH", path, manifest, PatchType.APPLY, params)
     body: dict[str, Any] = raise_for(answer, f"applying {kind} {name}").body
     return body
 

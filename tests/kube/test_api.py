@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from conformance.kube import Api, PatchType, Resource, raise_for, served_by
+from conformance.kube import Api, PatchType, Resource, apply_manifests, raise_for, served_by
 from conformance.kube.api import render_table
 from conformance.kube.resource import version_priority
 from conformance.kube.watch import (
@@ -66,7 +66,9 @@ def test_raise_for_says_what_was_refused_and_why(fake: FakeApi, api: Api) -> Non
 def test_each_kind_of_patch_says_its_content_type(fake: FakeApi, api: Api) -> None:
     api.patch(DEPLOYMENT, "a", {}, "ns")
     api.request("PATCH", DEPLOYMENT.path("ns", "a"), [], PatchType.JSON)
-    api.apply(DEPLOYMENT, {"metadata": {"name": "a", "namespace": "ns"}})
+    fake.answers["PATCH", DEPLOYMENT.path("ns", "a")] = lambda: (200, {})
+    head = {"apiVersion": "apps/v1", "kind": "Deployment"}
+    apply_manifests(api, [{**head, "metadata": {"name": "a", "namespace": "ns"}}])
     patches = [request for request in fake.requests if request[0] == "PATCH"]
     assert [headers["Content-Type"] for _, _, headers, _ in patches] == [
         "application/merge-patch+json",
