@@ -39,31 +39,23 @@ def load_manifests(path: Path) -> list[dict[str, Any]]:
         if isinstance(document, dict) and str(document.get("kind", "")).endswith("List"):
             documents += document.get("items") or ()
         elif document is not None:
-            manifests.append(_checked(document, str(path)))
+            _check(document, path)
+            manifests.append(document)
     return manifests
 
 
 def apply_manifests(
     api: Api,
-    sources: Iterable[Path | str | Mapping[str, Any]],
+    manifests: Iterable[Mapping[str, Any]],
     *,
     namespace: str | None = None,
     manager: str = FIELD_MANAGER,
 ) -> list[dict[str, Any]]:
-    """Server-side apply of files, directories or objects; the stored objects, in that order.
-
-    `namespace` is for objects of namespaced kinds that name none. Raises UsageError for a bad
-    manifest, InfraError if one is refused or a CRD does not serve within ESTABLISH_SECONDS.
-    """
-    manifests: list[dict[str, Any]] = []
-    for source in sources:
-        if isinstance(source, Mapping):
-            manifests.append(_checked(source, "a given manifest"))
-        else:
-            manifests += load_manifests(Path(source))
-    manifests.sort(key=_turn)
+    """Server-side apply; the stored objects, in that order. `namespace` is for objects of namespaced
+    kinds that name none. Raises UsageError if there is none, InfraError if a manifest is refused or a
+    CRD does not serve within ESTABLISH_SECONDS."""
     stored: list[dict[str, Any]] = []
-    for turn, batch in itertools.groupby(manifests, key=_turn):
+    for turn, batch in itertools.groupby(sorted(manifests, key=_turn), key=_turn):
         together = list(batch)
         stored += [_apply(api, manifest, namespace, manager) for manifest in together]
         if turn == _ORDER["CustomResourceDefinition"]:
@@ -110,7 +102,7 @@ def _serves(api: Api, crd: Mapping[str, Any] | None) -> bool:
     return bool(resource and api.request("GET", resource.path(), params={"limit": 1}).ok)
 
 
-def _checked(manifest: Any, where: str) -> dict[str, Any]:
+def _check(manifest: Any, where: Path) -> None:
     meta = manifest.get("metadata") if isinstance(manifest, Mapping) else None
     if not isinstance(meta, Mapping) or not meta.get("name") or not manifest.get("kind"):
         raise UsageError(
@@ -118,4 +110,3 @@ def _checked(manifest: Any, where: str) -> dict[str, Any]:
         )
     if not manifest.get("apiVersion"):
         raise UsageError(f"{where}: {manifest['kind']} {meta['name']} lacks apiVersion")
-    return dict(manifest)
