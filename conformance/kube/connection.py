@@ -9,12 +9,12 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 from kubernetes.client.configuration import Configuration
 from kubernetes.config.config_exception import ConfigException
-from kubernetes.config.kube_config import ConfigNode, load_kube_config_from_dict
+from kubernetes.config.kube_config import KubeConfigLoader
 
 from conformance.kube import proxy
 from conformance.kube.credentials import Credential, Credentials, Plugin, read_token
@@ -87,16 +87,11 @@ def _read(path: Path, context: str | None, directory: str) -> Connection:
     # Ours to fetch: the client would hide why it failed.
     static = {key: value for key, value in user.items() if key not in ("exec", "tokenFile")}
     content = {**content, "users": [{"name": chosen.get("user"), "user": static}]}
-    configuration = Configuration()
-    node: Any = ConfigNode  # untyped, as is all of the client's configuration
-    load_kube_config_from_dict(  # type: ignore[no-untyped-call]
-        # With the file's place, from which relative paths count.
-        node("kube-config", content, str(path.absolute())),
-        context=str(name),
-        client_configuration=configuration,
-        persist_config=False,
-        temp_file_path=directory,
-    )
+    folder = path.absolute().parent
+    configuration, loader = Configuration(), cast(Any, KubeConfigLoader)  # untyped
+    loader(
+        content, active_context=str(name), config_base_path=str(folder), temp_file_path=directory
+    ).load_and_set(configuration)
     server = str(configuration.host)
     way = proxy.choose(server, cluster.get("proxy-url"))
     # The client's own choice would use the environment's proxy for this machine, too.
@@ -106,12 +101,11 @@ def _read(path: Path, context: str | None, directory: str) -> Connection:
         configuration=configuration,
         authority=Path(authority).read_text("utf-8") if authority else "",
         proxy=way,
-        credentials=_credentials(user, cluster, path.absolute().parent),
+        credentials=_credentials(user, cluster, folder),
         impersonation=tuple(_impersonation(user)),
     )
     if server.startswith("https"):
-        present = made.credentials.present if made.credentials is not None else Credential()
-        tls = made.secure(present)
+        tls = made.secure(made.credentials.present if made.credentials else Credential())
         if configuration.cert_file:
             tls.load_cert_chain(configuration.cert_file, configuration.key_file)
     configuration.cert_file = configuration.key_file = configuration.ssl_ca_cert = None

@@ -141,16 +141,11 @@ class Plugin:
             if "/" not in program and shutil.which(program, path=env.get("PATH")) is None:
                 raise FileNotFoundError
             return subprocess.Popen(
-                self._argv,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                encoding="utf-8",
-                errors="replace",
-                env=env,
+                self._argv, env=env, encoding="utf-8", errors="replace",
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 # A group of its own: what it starts ends with it.
                 start_new_session=True,
-            )
+            )  # fmt: skip
         except FileNotFoundError:
             hint = f" ({self._hint.splitlines()[0]})" if self._hint else ""
             raise self._wrong(f"is not installed or not on PATH{hint}") from None
