@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import yaml
 from kubernetes.client.configuration import Configuration
@@ -88,7 +88,8 @@ def _read(path: Path, context: str | None, directory: str) -> Connection:
     static = {key: value for key, value in user.items() if key not in ("exec", "tokenFile")}
     content = {**content, "users": [{"name": chosen.get("user"), "user": static}]}
     folder = path.absolute().parent
-    configuration, loader = Configuration(), cast(Any, KubeConfigLoader)  # untyped
+    configuration = Configuration()
+    loader: Any = KubeConfigLoader  # untyped, as is all of the client's configuration
     loader(
         content, active_context=str(name), config_base_path=str(folder), temp_file_path=directory
     ).load_and_set(configuration)

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel
 
 from conformance.history.lines import LineFormat
 from conformance.history.records import Gap, Unseen
@@ -66,8 +66,7 @@ SIGN_LINES: LineFormat[Sign] = LineFormat(Sign)
 """What the recorder writes about itself."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ready:
+class Ready(BaseModel, frozen=True):
     """The start of validity: everything after `revision` is recorded, except within gap marks."""
 
     revision: int
@@ -75,9 +74,9 @@ class Ready:
     at: float
     kinds: tuple[str, ...]
     audited: bool
-    users: Mapping[str, str] = field(default_factory=dict)
+    users: dict[str, str] = {}
     """User name in the audit log → actor, as given to the recorder."""
-    unseen: Mapping[str, str] = field(default_factory=dict)
+    unseen: dict[str, str] = {}
     """Kind as in `kinds` → why it may not be seen."""
 
     @staticmethod
@@ -88,7 +87,7 @@ class Ready:
     def write(self, directory: Path) -> None:
         """Atomically: a reader sees it whole or not at all."""
         temporary = directory / ".ready"
-        temporary.write_bytes(_READY.dump_json(self))
+        temporary.write_text(self.model_dump_json(), encoding="utf-8")
         temporary.replace(self.file(directory))
 
     @classmethod
@@ -96,14 +95,11 @@ class Ready:
         """None while the recorder still lists. Raises InfraError if the marker is not readable."""
         path = cls.file(directory)
         try:
-            return _READY.validate_json(path.read_bytes())
+            return cls.model_validate_json(path.read_bytes())
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
             raise InfraError(f"the recorder's marker {path} cannot be read: {error}") from error
-
-
-_READY = TypeAdapter(Ready)
 
 
 class LineReader:
