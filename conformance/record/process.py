@@ -18,6 +18,7 @@ from conformance.model.errors import InfraError
 from conformance.record.files import POLL_SECONDS, Ready, RecordFiles, Recording
 
 _STOP_SECONDS = 5.0
+_LOG = "recorder.log"
 
 
 class RecorderProcess:
@@ -26,7 +27,7 @@ class RecorderProcess:
     def __init__(self, process: subprocess.Popen[bytes], directory: Path) -> None:
         self.directory = directory
         self._process = process
-        self._log = _log(directory)
+        self._log = directory / _LOG
 
     @classmethod
     def start(
@@ -47,7 +48,7 @@ class RecorderProcess:
         root = str(Path(conformance.__file__).resolve().parent.parent)
         path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
         try:
-            with _log(directory).open("ab") as log:
+            with (directory / _LOG).open("ab") as log:
                 process = subprocess.Popen(
                     command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                     env={**os.environ, "PYTHONPATH": path},
@@ -103,7 +104,3 @@ class RecorderProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-
-
-def _log(directory: Path) -> Path:
-    return directory / "recorder.log"
