@@ -39,8 +39,7 @@ def load_manifests(path: Path) -> list[dict[str, Any]]:
         if isinstance(document, dict) and str(document.get("kind", "")).endswith("List"):
             documents += document.get("items") or ()
         elif document is not None:
-            _check(document, path)
-            manifests.append(document)
+            manifests.append(_checked(document, str(path)))
     return manifests
 
 
@@ -52,10 +51,11 @@ def apply_manifests(
     manager: str = FIELD_MANAGER,
 ) -> list[dict[str, Any]]:
     """Server-side apply; the stored objects, in that order. `namespace` is for objects of namespaced
-    kinds that name none. Raises UsageError if there is none, InfraError if a manifest is refused or a
-    CRD does not serve within ESTABLISH_SECONDS."""
+    kinds that name none. Raises UsageError for a bad manifest, InfraError if one is refused or a CRD
+    does not serve within ESTABLISH_SECONDS."""
+    given = [_checked(manifest, "a given manifest") for manifest in manifests]
     stored: list[dict[str, Any]] = []
-    for turn, batch in itertools.groupby(sorted(manifests, key=_turn), key=_turn):
+    for turn, batch in itertools.groupby(sorted(given, key=_turn), key=_turn):
         together = list(batch)
         stored += [_apply(api, manifest, namespace, manager) for manifest in together]
         if turn == _ORDER["CustomResourceDefinition"]:
@@ -102,7 +102,7 @@ def _serves(api: Api, crd: Mapping[str, Any] | None) -> bool:
     return bool(resource and api.request("GET", resource.path(), params={"limit": 1}).ok)
 
 
-def _check(manifest: Any, where: Path) -> None:
+def _checked(manifest: Any, where: str) -> dict[str, Any]:
     meta = manifest.get("metadata") if isinstance(manifest, Mapping) else None
     if not isinstance(meta, Mapping) or not meta.get("name") or not manifest.get("kind"):
         raise UsageError(
@@ -110,3 +110,4 @@ def _check(manifest: Any, where: Path) -> None:
         )
     if not manifest.get("apiVersion"):
         raise UsageError(f"{where}: {manifest['kind']} {meta['name']} lacks apiVersion")
+    return dict(manifest)
