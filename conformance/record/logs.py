@@ -7,7 +7,7 @@ import datetime
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +24,16 @@ _STAMP = re.compile(
 _LINE_LENGTH = 4000
 
 
-class AuditLog:
-    """The writes in an audit log, each once, in the order of their answers."""
-
-    def __init__(self, path: Path) -> None:
-        self._reader = LineReader(path)
-
-    def read(self) -> list[Write]:
-        """Writes answered since the last call. Raises InfraError if the log is unreadable."""
-        writes = []
-        for line in self._reader.read():
-            # One that is no JSON (the API server was killed in mid-line) tells nothing.
-            with contextlib.suppress(json.JSONDecodeError, UnicodeDecodeError):
-                writes.append(to_write(json.loads(line)))
-        return [write for write in writes if write is not None]
+def audited_writes(lines: Iterable[bytes]) -> Iterator[Write]:
+    """The writes among lines of an audit log, each once, in the order of their answers."""
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue  # The API server was killed in mid-line: it tells nothing.
+        write = to_write(entry)
+        if write is not None:
+            yield write
 
 
 def to_write(entry: Mapping[str, Any]) -> Write | None:

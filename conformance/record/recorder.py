@@ -19,8 +19,8 @@ from conformance.kube import Api, Resource, served_by
 from conformance.kube.watch import SILENCE_SECONDS
 from conformance.model.errors import InfraError
 from conformance.model.kinds import UNRECORDED
-from conformance.record.files import HEARTBEAT_SECONDS, Heartbeat, Ready
-from conformance.record.logs import AuditLog
+from conformance.record.files import HEARTBEAT_SECONDS, Heartbeat, LineReader, Ready
+from conformance.record.logs import audited_writes
 from conformance.record.sink import Sink
 from conformance.record.watcher import RevisionClock, Watcher
 
@@ -46,7 +46,7 @@ class Recorder:
         """`alive` is asked at each heartbeat; once it says no, the recorder stops by itself."""
         self._api, self._directory = api, directory
         self._users, self._silence, self._alive = dict(users or {}), silence, alive
-        self._audit = AuditLog(audit_log) if audit_log is not None else None
+        self._audit = LineReader(audit_log) if audit_log is not None else None
         self._sink = Sink(directory, keep_managed_fields=audit_log is None)
         self._clock = RevisionClock()
         # Used by the thread that records CRDs, too: each use is one operation, which is atomic.
@@ -120,7 +120,7 @@ class Recorder:
         self._sink.sign(Heartbeat(at=at, revision=revision, down=down, stopped=stopped))
 
     def _drain_audit(self) -> None:
-        for write in self._audit.read() if self._audit is not None else ():
+        for write in audited_writes(self._audit.read() if self._audit is not None else ()):
             self._sink.write(write)
 
     def _check(self) -> None:
