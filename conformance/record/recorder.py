@@ -141,10 +141,10 @@ class Recorder:
 
     def _on_event(self, type_: EventType, obj: dict[str, Any]) -> None:
         """Kinds come and go with their definitions; discovery would show it seconds later."""
-        deleted = type_ is EventType.DELETED
-        if obj["kind"] == "Namespace" and deleted:
+        kind, deleted = obj.get("kind"), type_ is EventType.DELETED
+        if kind == "Namespace" and deleted:
             self._sink.forget(str(obj["metadata"]["name"]))
-        if obj["kind"] != "CustomResourceDefinition":
+        if kind != "CustomResourceDefinition":
             return
         key = (str(obj["spec"]["group"]), str(obj["spec"]["names"]["plural"]))
         watcher, resource = self._watchers.get(key), served_by(obj)

@@ -98,7 +98,7 @@ class Watcher(threading.Thread):
         self.open = False
         """The watch stands right now."""
         self._api, self._sink, self._clock = api, sink, clock
-        self._seconds_of_silence = silence
+        self._silence = silence
         self._record = KindRecord(sink, on_event)
         self._halt = threading.Event()
         self._late = bool(late_reason)
@@ -110,7 +110,7 @@ class Watcher(threading.Thread):
         self._failures = 0
         self._broken_at = 0.0
         self._opened_at = 0.0
-        self._silence = ""
+        self._held_back = ""
 
     def stop(self) -> None:
         """End at the next event or reconnection; the thread is a daemon and needs no join."""
@@ -126,7 +126,7 @@ class Watcher(threading.Thread):
             except WatchSilentError as error:
                 # A watch from the last revision brings whatever this stream kept to itself, or 410.
                 # An idle kind on a busy machine is silent, too: that alone is no gap.
-                self._silence = str(error)
+                self._held_back = str(error)
             except WatchExpiredError as error:
                 self._gap_reason, self._must_list = str(error), True
             except InfraError as error:
@@ -172,7 +172,7 @@ class Watcher(threading.Thread):
     def _watch(self) -> None:
         """Until the server ends the watch in an orderly way."""
         stream = watch_events(
-            self._api, self.resource, self._revision, silence=self._seconds_of_silence,
+            self._api, self.resource, self._revision, silence=self._silence,
             life=_LIFE_WITHOUT if self.resource.plural in _NO_BOOKMARKS else LIFE_SECONDS,
             on_open=self._opened,
         )  # fmt: skip
@@ -197,11 +197,11 @@ class Watcher(threading.Thread):
         if type_ == "BOOKMARK":
             self._bookmarked = True
         else:
-            silence, self._silence = self._silence, ""
+            reason, self._held_back = self._held_back, ""
             # What comes at once after a silent stream was replaced had been held back by it: nothing
             # is lost, but nobody knows when it happened.
-            if silence and now - self._opened_at < _HELD_BACK_SECONDS:
-                self._gap(silence, now, revision)
+            if reason and now - self._opened_at < _HELD_BACK_SECONDS:
+                self._gap(reason, now, revision)
             self._record.record(EventType(type_), obj, now)
         self._revision = max(self._revision, revision)
         self._clock.saw(revision)
