@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -22,6 +21,7 @@ from pydantic import BaseModel
 
 from conformance.history.lines import LineFormat
 from conformance.history.records import Gap, Unseen
+from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError
 
 CLUSTER = "_cluster"
@@ -139,14 +139,19 @@ class LineReader:
 
 
 class RecordFiles:
-    """Reads the files of a record; each line comes once. Not thread-safe. Methods raise InfraError if
-    a file cannot be read."""
+    """Reads the files of a record; each line comes once. `lag` is how many seconds the recorder may be
+    behind. Not thread-safe. Methods raise InfraError if a file cannot be read."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, lag: float = Bounds().recorder_lag) -> None:
         self._directory = directory
+        self._lag = lag
         self._readers: dict[str, LineReader] = {}
         self.heartbeat: Heartbeat | None = None
         """The last one that `signs` came upon."""
+
+    def poll(self) -> object:
+        """Take in what was written since the last call, the signs at least."""
+        return self.signs()
 
     def lines(self, name: str) -> list[bytes]:
         """New lines of a namespace, or of CLUSTER."""
@@ -167,18 +172,20 @@ class RecordFiles:
         files = live_file(self._directory, CLUSTER).parent.glob("*.jsonl")
         return sorted({path.stem for path in files} - {CLUSTER, RECORDER})
 
-    def catch_up(self, poll: Callable[[], object], *, until: float, within: float) -> None:
-        """Call `poll`, which reads the signs, until the audit log is known up to `until` (seconds
-        since the epoch). Raises InfraError if that takes longer than `within` seconds."""
+    def catch_up(self, until: float | None = None, *, within: float | None = None) -> None:
+        """Poll until the audit log is known up to `until` (seconds since the epoch), by default now.
+        Raises InfraError if that takes longer than `within` seconds, by default the recorder's lag."""
+        until = time.time() if until is None else until
+        within = self._lag if within is None else within
         end = time.monotonic() + within
-        poll()
+        self.poll()
         while self.heartbeat is None or self.heartbeat.at < until:
             if time.monotonic() > end:
                 raise InfraError(
                     f"the recorder is more than {within:g} s behind; it is dead, or the CPU is starved"
                 )
             time.sleep(POLL_SECONDS)
-            poll()
+            self.poll()
 
     def forget(self, name: str) -> None:
         """Close the file of a namespace that is no longer read."""

@@ -7,7 +7,6 @@ DIR/ended/<namespace>.jsonl    empty while a case runs, and for good if it did n
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,14 +102,14 @@ def read_endings(directory: Path) -> Endings:
     return Endings(failed=frozenset(failed), records=tuple(records))
 
 
-class RunRecord:
+class RunRecord(RecordFiles):
     """Reads every file of a cluster's record as it grows, but those of cases that did not conform. Of
     the suite's own namespaces, a hundred megabytes in a long run, only what is still there is kept.
     Not thread-safe. Raises InfraError from any method if a file cannot be read."""
 
     def __init__(self, directory: Path, endings: Endings) -> None:
+        super().__init__(directory)
         self._endings = endings
-        self._files = RecordFiles(directory)
         self._owned: set[str] = set()
         # Of the cluster and of namespaces that the suite did not make.
         self._elsewhere: list[Record] = []
@@ -122,21 +121,17 @@ class RunRecord:
         self._soaking = {soak.namespace: soak.revision for soak in endings.soaks}
         self._soaked: list[Event] = []
 
-    def close(self) -> None:
-        """Close the files."""
-        self._files.close()
-
     def poll(self) -> None:
         """Take in what was written since the last call."""
-        for record in map(JSON_LINES.decode, self._files.lines(CLUSTER)):
+        for record in map(JSON_LINES.decode, self.lines(CLUSTER)):
             self._owned.add(owned_namespace(record))
             self._elsewhere.append(record)
-        for name in self._files.namespaces():
+        for name in self.namespaces():
             if name not in self._endings.failed:
                 take = self._take if name in self._owned else self._elsewhere.append
-                for line in self._files.lines(name):
+                for line in self.lines(name):
                     take(JSON_LINES.decode(line))
-        self._marks += [s for s in self._files.signs() if isinstance(s, Gap | Unseen)]
+        self._marks += [s for s in self.signs() if isinstance(s, Gap | Unseen)]
 
     def _take(self, record: Record) -> None:
         if isinstance(record, Write):
@@ -149,11 +144,6 @@ class RunRecord:
                 self._present.pop(obj.uid, None)
             else:
                 self._present[obj.uid] = [*self._present.get(obj.uid, ())[:1], record]
-
-    def catch_up(self, *, within: float) -> None:
-        """Poll until everything up to now is known, the audit log included. Raises InfraError if the
-        recorder takes longer than `within` seconds."""
-        self._files.catch_up(self.poll, until=time.time(), within=within)
 
     def soaked(self) -> list[Record]:
         """What cases left at rest, and what happened in their namespaces since."""

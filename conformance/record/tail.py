@@ -14,10 +14,10 @@ from conformance.model.errors import InfraError
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.state import Obj, State
 from conformance.record.elsewhere import Elsewhere
-from conformance.record.files import Heartbeat, RecordFiles
+from conformance.record.files import RecordFiles
 
 
-class Tail:
+class Tail(RecordFiles):
     """The record of one namespace, and of what elsewhere concerns it, as it grows (see `Elsewhere`,
     also for `other_namespaces`). Make it before the namespace: gap marks count from then on. `lag`:
     how many seconds the recorder may show no sign of life. Not thread-safe."""
@@ -32,6 +32,7 @@ class Tail:
     ) -> None:
         if not namespace:
             raise ValueError("a Tail needs a namespace, found an empty name")
+        super().__init__(directory, lag=lag)
         self.namespace = namespace
         self.records: list[Record] = []
         """Everything so far, in order of reading; those of one kind in order of revision."""
@@ -42,9 +43,7 @@ class Tail:
         """The highest revision of any event so far."""
         self.unseen: dict[tuple[str, str], Unseen] = {}
         """(kind, group) → mark, of what the recorder may not see."""
-        self._lag = lag
-        self._files = RecordFiles(directory)
-        self._elsewhere = Elsewhere(self._files, namespace, other_namespaces=other_namespaces)
+        self._elsewhere = Elsewhere(self, namespace, other_namespaces=other_namespaces)
         self._lost = ""
         self._objects: dict[str, Obj] = {}
         # (kind, group) → events in the namespace; within a kind they come in order of revision.
@@ -55,12 +54,12 @@ class Tail:
         """Records since the last call. Raises InfraError once the recorder is dead or silent; the
         records then hold a gap mark, so that nobody takes the silence for peace."""
         start = len(self.records)
-        for line in self._files.lines(self.namespace):
+        for line in self.lines(self.namespace):
             self._take(JSON_LINES.decode(line))
         for record in self._elsewhere.records():
             self._take(record)
         # Last: whatever gap came before the events above is then known too.
-        for sign in self._files.signs():
+        for sign in self.signs():
             if isinstance(sign, Unseen):
                 # Of whatever time: what was unseen before the case is unseen in it, too.
                 self.unseen[sign.kind, sign.group] = sign
@@ -79,10 +78,6 @@ class Tail:
             )
         return self._state
 
-    @property
-    def heartbeat(self) -> Heartbeat | None:
-        return self._files.heartbeat
-
     def kinds(self) -> set[tuple[str, str]]:
         """(kind, group) of everything ever seen in the namespace."""
         return set(self._events)
@@ -100,18 +95,9 @@ class Tail:
                 standing[event.obj.uid] = event.revision
         return standing
 
-    def catch_up(self, until: float, *, within: float | None = None) -> None:
-        """Poll until the audit log is known up to `until` (seconds since the epoch). Raises
-        InfraError if that takes longer than `within` seconds (the recorder's lag by default)."""
-        self._files.catch_up(self.poll, until=until, within=self._lag if within is None else within)
-
     def history(self, header: Header, extra: Iterable[Record] = ()) -> History:
         """All of it, with what the suite itself journalled."""
         return History([header, *self.records, *extra])
-
-    def close(self) -> None:
-        """Close the files."""
-        self._files.close()
 
     def _take(self, record: Record) -> None:
         self.records.append(record)
