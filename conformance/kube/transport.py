@@ -55,19 +55,12 @@ class Answer:
         return 200 <= self.code < 300
 
     @property
-    def reason(self) -> str:
-        """The machine-readable reason of a failure, such as `Invalid`."""
-        return str(self._status.get("reason") or "")
-
-    @property
     def message(self) -> str:
-        """What the API server said about a failure, for people."""
-        return str(self._status.get("message") or ("" if self.ok else str(self.body)[:300]))
-
-    @property
-    def _status(self) -> Mapping[str, Any]:
+        """What the API server said about a failure, for people: the message of its Status, or all."""
         body = self.body
-        return body if isinstance(body, Mapping) and body.get("kind") == "Status" else {}
+        if isinstance(body, Mapping) and body.get("kind") == "Status" and body.get("message"):
+            return str(body["message"])
+        return "" if self.ok else str(body)[:300]
 
 
 def raise_for(answer: Answer, doing: str = "a request") -> Answer:

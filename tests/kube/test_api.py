@@ -52,7 +52,7 @@ def refusal() -> tuple[int, dict[str, Any]]:
 def test_a_refusal_is_an_answer_and_no_exception(fake: FakeApi, api: Api) -> None:
     fake.answers["PATCH", "/apis/apps/v1/namespaces/ns/deployments/a"] = refusal
     answer = api.patch(DEPLOYMENT, "a", {"spec": {}}, "ns")
-    assert (answer.code, answer.ok, answer.reason) == (422, False, "Invalid")
+    assert (answer.code, answer.ok, answer.body["reason"]) == (422, False, "Invalid")
     assert answer.message == "spec.replicas: no"
 
 
