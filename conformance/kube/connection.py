@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import ssl
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,25 +14,19 @@ from typing import Any
 import yaml
 from kubernetes.client.configuration import Configuration
 from kubernetes.config.config_exception import ConfigException
-from kubernetes.config.kube_config import ConfigNode, load_kube_config_from_dict
+from kubernetes.config.kube_config import KubeConfigLoader
 
 from conformance.kube import proxy
-from conformance.kube.credentials import Credential, Credentials, Plugin, Source, TokenFile
+from conformance.kube.credentials import Credential, Credentials, Plugin, read_token
 from conformance.kube.proxy import Proxy
-from conformance.kube.tls import shared_context
 from conformance.model.errors import UsageError
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _loading = threading.Lock()
+# Of the wrong shape, the client's code fails in any of the last four ways.
 _UNREADABLE = (
-    ConfigException,
-    yaml.YAMLError,
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-)
+    ConfigException, yaml.YAMLError, OSError, ValueError, KeyError, TypeError, AttributeError,
+)  # fmt: skip
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,14 +35,14 @@ class Connection:
 
     configuration: Configuration
     tls: ssl.SSLContext | None = None
-    """One for all connections; None for a plain server."""
+    """Shared by all connections; None for a plain server."""
     authority: str = ""
     """PEM of what the server must be signed by; empty: the machine's own authorities."""
     proxy: Proxy | None = None
     credentials: Credentials | None = None
     """Those that change; static ones are in the configuration and the TLS context."""
-    certificate: str = ""
-    """PEM of the plugin's client certificate that `tls` holds."""
+    pair: str = ""
+    """The plugin's client certificate in use, with its key."""
     impersonation: tuple[tuple[str, str], ...] = ()
     """Headers."""
 
@@ -65,17 +60,18 @@ class Connection:
             except _UNREADABLE as error:
                 raise UsageError(f"the kubeconfig {path} cannot be used: {error}") from error
 
-
-def tls_context(connection: Connection, credential: Credential) -> ssl.SSLContext:
-    """A context as the connection's own, with the certificate of a plugin."""
-    context = shared_context(connection.authority, verify=bool(connection.configuration.verify_ssl))
-    if credential.certificate:
-        with tempfile.TemporaryDirectory(prefix="dgd-conformance-") as directory:
-            place = Path(directory, "pair")
-            place.touch(mode=0o600)
-            place.write_text(f"{credential.certificate}\n{credential.key}\n", encoding="utf-8")
-            context.load_cert_chain(place)
-    return context
+    def secure(self, credential: Credential) -> ssl.SSLContext:
+        """The TLS context for new connections, with the certificate that a plugin gave."""
+        verify = bool(self.configuration.verify_ssl)
+        self.tls = shared_context(self.authority, verify=verify)
+        if credential.pair:
+            # Readable by its owner alone.
+            with tempfile.NamedTemporaryFile("w", prefix="dgd-conformance-") as file:
+                file.write(credential.pair)
+                file.flush()
+                self.tls.load_cert_chain(file.name)
+        self.pair = credential.pair
+        return self.tls
 
 
 def _read(path: Path, context: str | None, directory: str) -> Connection:
@@ -88,39 +84,31 @@ def _read(path: Path, context: str | None, directory: str) -> Connection:
     chosen = _named(content, "contexts", str(name))
     cluster = _named(content, "clusters", str(chosen.get("cluster", "")))
     user = _named(content, "users", str(chosen["user"])) if chosen.get("user") else {}
-    source = _source(user, cluster, path.absolute().parent)
-    if source is not None:
-        # Ours to fetch: the client would hide why it failed.
-        rest = {key: value for key, value in user.items() if key not in ("exec", "tokenFile")}
-        content = {**content, "users": [{"name": chosen["user"], "user": rest}]}
+    # Ours to fetch: the client would hide why it failed.
+    static = {key: value for key, value in user.items() if key not in ("exec", "tokenFile")}
+    content = {**content, "users": [{"name": chosen.get("user"), "user": static}]}
+    folder = path.absolute().parent
     configuration = Configuration()
-    node: Any = ConfigNode  # untyped, as is all of the client's configuration
-    load_kube_config_from_dict(  # type: ignore[no-untyped-call]
-        # With the file's place, from which relative paths count.
-        node("kube-config", content, str(path.absolute())),
-        context=str(name),
-        client_configuration=configuration,
-        persist_config=False,
-        temp_file_path=directory,
-    )
+    loader: Any = KubeConfigLoader  # untyped, as is all of the client's configuration
+    loader(
+        content, active_context=str(name), config_base_path=str(folder), temp_file_path=directory
+    ).load_and_set(configuration)
     server = str(configuration.host)
     way = proxy.choose(server, cluster.get("proxy-url"))
     # The client's own choice would use the environment's proxy for this machine, too.
     configuration.proxy, configuration.no_proxy = (way.url if way is not None else None), ""
-    credentials = Credentials(source) if source is not None else None
     authority = configuration.ssl_ca_cert
     made = Connection(
         configuration=configuration,
         authority=Path(authority).read_text("utf-8") if authority else "",
         proxy=way,
-        credentials=credentials,
+        credentials=_credentials(user, cluster, folder),
         impersonation=tuple(_impersonation(user)),
     )
     if server.startswith("https"):
-        present = credentials.present if credentials is not None else Credential()
-        made.certificate, made.tls = present.certificate, tls_context(made, present)
+        tls = made.secure(made.credentials.present if made.credentials else Credential())
         if configuration.cert_file:
-            made.tls.load_cert_chain(configuration.cert_file, configuration.key_file)
+            tls.load_cert_chain(configuration.cert_file, configuration.key_file)
     configuration.cert_file = configuration.key_file = configuration.ssl_ca_cert = None
     return made
 
@@ -135,22 +123,50 @@ def _named(content: Mapping[str, Any], part: str, name: str) -> dict[str, Any]:
     raise ValueError(f"its {part} lack {name!r} (there: {known})")
 
 
-def _source(user: Mapping[str, Any], cluster: Mapping[str, Any], folder: Path) -> Source | None:
+def _credentials(
+    user: Mapping[str, Any], cluster: Mapping[str, Any], folder: Path
+) -> Credentials | None:
     if user.get("tokenFile"):
-        return TokenFile(folder / Path(str(user["tokenFile"])).expanduser())
+        file = folder / Path(str(user["tokenFile"])).expanduser()
+        return Credentials(functools.partial(read_token, file))
     if user.get("exec") and not user.get("token"):
-        return Plugin(user["exec"], folder=folder, cluster=cluster)
+        return Credentials(Plugin(user["exec"], folder=folder, cluster=cluster).fetch)
     return None
 
 
 def _impersonation(user: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Source: Kubernetes, "Authenticating", user impersonation."""
-    if user.get("as"):
-        yield "Impersonate-User", str(user["as"])
-    if user.get("as-uid"):
-        yield "Impersonate-Uid", str(user["as-uid"])
-    for group in user.get("as-groups") or ():
-        yield "Impersonate-Group", str(group)
+    given = {"User": [user.get("as")], "Uid": [user.get("as-uid")], "Group": user.get("as-groups")}
     for key, values in (user.get("as-user-extra") or {}).items():
-        for value in values:
-            yield f"Impersonate-Extra-{key}", str(value)
+        given[f"Extra-{key}"] = values
+    for key, values in given.items():
+        yield from ((f"Impersonate-{key}", str(value)) for value in values or () if value)
+
+
+class _Shared(ssl.SSLContext):
+    """A context that is complete, and that threads share.
+
+    urllib3 sets the protocols once more for each new connection. OpenSSL then frees the old list while
+    another thread copies it without Python's lock, and the API server answers that thread's hello with
+    the alert `decode error`: seen once in forty loaded runs.
+    """
+
+    def set_alpn_protocols(self, alpn_protocols: Iterable[str]) -> None:
+        """Nothing: they are set."""
+
+
+def shared_context(authority: str, *, verify: bool) -> ssl.SSLContext:
+    """A context for HTTP/1.1, to which a client certificate may be added before it is used.
+    `authority`: PEM of what the server must be signed by; empty: the machine's own authorities."""
+    context = _Shared(ssl.PROTOCOL_TLS_CLIENT)
+    ssl.SSLContext.set_alpn_protocols(context, ["http/1.1"])
+    if authority:
+        context.load_verify_locations(cadata=authority)
+    else:
+        context.load_default_certs()
+    # Kubernetes' own certificates may lack what OpenSSL's strict mode asks for, should it be on.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context

@@ -14,10 +14,10 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from conformance.model.errors import UsageError
 
@@ -34,53 +34,38 @@ class Credential:
     """What identifies the suite until `until` (seconds since the epoch)."""
 
     token: str = ""
-    certificate: str = ""
-    key: str = ""
-    """PEM, if the plugin gives a certificate in place of a token."""
+    pair: str = ""
+    """PEM of a client certificate and its key, which a plugin may give in place of a token."""
     until: float = float("inf")
 
 
-class Source(Protocol):
-    """Where credentials come from."""
-
-    def fetch(self) -> Credential:
-        """Fetch them now. Raises UsageError in one sentence."""
-
-
 class Credentials:
-    """The present credential of a source, fetched anew in time. Thread-safe: one fetch at a time."""
+    """The present credential, fetched anew in time. Thread-safe: one fetch at a time. `fetch` raises
+    UsageError in one sentence."""
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    def __init__(self, fetch: Callable[[], Credential]) -> None:
+        self._fetch = fetch
         self._lock = threading.Lock()
-        self._present = source.fetch()
+        self._present = fetch()
 
     @property
     def present(self) -> Credential:
         """A credential that is not about to expire. Raises UsageError if none can be had."""
-        if time.time() < self._present.until:
-            return self._present
         with self._lock:
             if time.time() >= self._present.until:
-                self._present = self._source.fetch()
+                self._present = self._fetch()
             return self._present
 
 
-@dataclass(frozen=True, slots=True)
-class TokenFile:
-    """A file with a bearer token."""
-
-    path: Path
-
-    def fetch(self) -> Credential:
-        """Read it. Raises UsageError if it cannot be read or is empty."""
-        try:
-            token = self.path.read_text(encoding="utf-8").strip()
-        except (OSError, ValueError) as error:
-            raise UsageError(f"the token file {self.path} cannot be read: {error}") from error
-        if not token:
-            raise UsageError(f"the token file {self.path} is empty, expected a bearer token")
-        return Credential(token=token, until=time.time() + FILE_SECONDS)
+def read_token(path: Path) -> Credential:
+    """The bearer token in a file. Raises UsageError if it cannot be read or is empty."""
+    try:
+        token = path.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise UsageError(f"the token file {path} cannot be read: {error}") from error
+    if not token:
+        raise UsageError(f"the token file {path} is empty, expected a bearer token")
+    return Credential(token=token, until=time.time() + FILE_SECONDS)
 
 
 class Plugin:
@@ -96,18 +81,20 @@ class Plugin:
     ) -> None:
         """`folder`: the kubeconfig's, from which a relative path of the command counts. Raises
         UsageError if settings are missing."""
-        command, version = settings.get("command"), settings.get("apiVersion")
-        if not command or not version:
+        if not settings.get("command") or not settings.get("apiVersion"):
             raise UsageError("the user's `exec` in the kubeconfig needs `command` and `apiVersion`")
-        self._version = str(version)
-        self.command = str(command)
-        program = self.command
+        self.command = program = str(settings["command"])
         if "/" in program:
             program = str(folder / Path(program).expanduser())
-        self._argv = [program, *(str(argument) for argument in settings.get("args") or ())]
-        self._given = {row["name"]: str(row["value"]) for row in settings.get("env") or ()}
+        self._argv = [program, *map(str, settings.get("args") or ())]
+        self._version = str(settings["apiVersion"])
+        spec: dict[str, Any] = {"interactive": False}
+        if settings.get("provideClusterInfo") and cluster is not None:
+            spec["cluster"] = dict(cluster)
+        info = {"apiVersion": self._version, "kind": "ExecCredential", "spec": spec}
+        self._env = {row["name"]: str(row["value"]) for row in settings.get("env") or ()}
+        self._env["KUBERNETES_EXEC_INFO"] = json.dumps(info)
         self._hint = str(settings.get("installHint") or "").strip()
-        self._cluster = cluster if settings.get("provideClusterInfo") else None
         self._seconds = seconds
 
     def fetch(self) -> Credential:
@@ -115,9 +102,9 @@ class Plugin:
         began = time.time()
         status = self._status(self._output())
         token = str(status.get("token") or "")
-        certificate = str(status.get("clientCertificateData") or "")
-        key = str(status.get("clientKeyData") or "")
-        if not token and not (certificate and key):
+        pem = status.get("clientCertificateData"), status.get("clientKeyData")
+        pair = f"{pem[0]}\n{pem[1]}\n" if all(pem) else ""
+        if not token and not pair:
             raise self._wrong("gave neither a token nor a client certificate with its key")
         until = float("inf")
         if status.get("expirationTimestamp"):
@@ -126,30 +113,10 @@ class Plugin:
                 until = max(end.timestamp() - EARLY_SECONDS, (began + end.timestamp()) / 2)
             except ValueError:
                 raise self._wrong("gave an expirationTimestamp that is no time") from None
-        return Credential(token=token, certificate=certificate, key=key, until=until)
+        return Credential(token=token, pair=pair, until=until)
 
     def _output(self) -> str:
-        spec: dict[str, Any] = {"interactive": False}
-        if self._cluster is not None:
-            spec["cluster"] = dict(self._cluster)
-        info = {"apiVersion": self._version, "kind": "ExecCredential", "spec": spec}
-        env = {**os.environ, **self._given, "KUBERNETES_EXEC_INFO": json.dumps(info)}
-        if "/" not in self._argv[0] and shutil.which(self._argv[0], path=env.get("PATH")) is None:
-            raise self._missing()
-        try:
-            process = subprocess.Popen(
-                self._argv,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=env,
-                # A group of its own: what it starts ends with it.
-                start_new_session=True,
-            )
-        except FileNotFoundError:
-            raise self._missing() from None
-        except OSError as error:
-            raise self._wrong(f"cannot be run: {error.strerror or error}") from error
+        process = self._start()
         try:
             output, errors = process.communicate(timeout=self._seconds)
         except subprocess.TimeoutExpired:
@@ -162,26 +129,38 @@ class Plugin:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.communicate()
         if process.returncode:
-            words = errors.decode("utf-8", "replace").strip().splitlines()
+            words = errors.strip().splitlines()
             said = f": {words[-1][:200]}" if words else " and said nothing"
             raise self._wrong(f"ended with code {process.returncode}{said}")
-        return output.decode("utf-8", "replace")
+        return output
+
+    def _start(self) -> subprocess.Popen[str]:
+        env = {**os.environ, **self._env}
+        program = self._argv[0]
+        try:
+            if "/" not in program and shutil.which(program, path=env.get("PATH")) is None:
+                raise FileNotFoundError
+            return subprocess.Popen(
+                self._argv, env=env, encoding="utf-8", errors="replace",
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                # A group of its own: what it starts ends with it.
+                start_new_session=True,
+            )  # fmt: skip
+        except FileNotFoundError:
+            hint = f" ({self._hint.splitlines()[0]})" if self._hint else ""
+            raise self._wrong(f"is not installed or not on PATH{hint}") from None
+        except OSError as error:
+            raise self._wrong(f"cannot be run: {error.strerror or error}") from error
 
     def _status(self, output: str) -> Mapping[str, Any]:
         try:
             answer = json.loads(output)
-            version, status = answer["apiVersion"], answer["status"]
-            if version != self._version:
-                raise self._wrong(f"speaks {version}, the kubeconfig asks for {self._version}")
-            if not isinstance(status, Mapping):
-                raise TypeError
+            version, status = answer["apiVersion"], dict(answer["status"])
         except (ValueError, TypeError, KeyError):
             raise self._wrong("answered something that is no ExecCredential") from None
+        if version != self._version:
+            raise self._wrong(f"speaks {version}, the kubeconfig asks for {self._version}")
         return status
-
-    def _missing(self) -> UsageError:
-        hint = f" ({self._hint.splitlines()[0]})" if self._hint else ""
-        return self._wrong(f"is not installed or not on PATH{hint}")
 
     def _wrong(self, what: str) -> UsageError:
         return UsageError(f"the credential plugin {self.command} of the kubeconfig {what}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,7 +12,7 @@ import yaml
 
 from conformance.kube.api import Api
 from conformance.kube.resource import served_by
-from conformance.kube.transport import FIELD_MANAGER, Answer, raise_for
+from conformance.kube.transport import FIELD_MANAGER, PatchType, raise_for
 from conformance.model.errors import InfraError, UsageError
 
 ESTABLISH_SECONDS = 30.0
@@ -35,48 +36,35 @@ def load_manifests(path: Path) -> list[dict[str, Any]]:
         raise UsageError(f"the manifest {path} cannot be read: {error}") from error
     manifests: list[dict[str, Any]] = []
     for document in documents:
-        if document is None:
-            continue
         if isinstance(document, dict) and str(document.get("kind", "")).endswith("List"):
-            documents.extend(document.get("items") or ())
-            continue
-        _check(document, str(path))
-        manifests.append(document)
+            documents += document.get("items") or ()
+        elif document is not None:
+            manifests.append(_checked(document, str(path)))
     return manifests
 
 
 def apply_manifests(
     api: Api,
-    sources: Iterable[Path | str | Mapping[str, Any]],
+    manifests: Iterable[Mapping[str, Any]],
     *,
     namespace: str | None = None,
     manager: str = FIELD_MANAGER,
 ) -> list[dict[str, Any]]:
-    """Server-side apply of files, directories or objects; the stored objects, in that order.
-
-    `namespace` is for objects of namespaced kinds that name none. Raises UsageError for a bad
-    manifest, InfraError if one is refused or a CRD does not serve within ESTABLISH_SECONDS.
-    """
-    manifests: list[Mapping[str, Any]] = []
-    for source in sources:
-        if isinstance(source, Mapping):
-            _check(source, "a given manifest")
-            manifests.append(source)
-        else:
-            manifests += load_manifests(Path(source))
-    manifests.sort(key=lambda manifest: _ORDER.get(str(manifest["kind"]), 2))
+    """Server-side apply; the stored objects, in that order. `namespace` is for objects of namespaced
+    kinds that name none. Raises UsageError for a bad manifest, InfraError if one is refused or a CRD
+    does not serve within ESTABLISH_SECONDS."""
+    given = [_checked(manifest, "a given manifest") for manifest in manifests]
     stored: list[dict[str, Any]] = []
-    crds: list[str] = []
-    for manifest in manifests:
-        if crds and manifest["kind"] != "CustomResourceDefinition":
-            _wait_served(api, crds)
-            crds = []
-        stored.append(_apply(api, manifest, namespace, manager))
-        if manifest["kind"] == "CustomResourceDefinition":
-            crds.append(str(manifest["metadata"]["name"]))
-    if crds:
-        _wait_served(api, crds)
+    for turn, batch in itertools.groupby(sorted(given, key=_turn), key=_turn):
+        together = list(batch)
+        stored += [_apply(api, manifest, namespace, manager) for manifest in together]
+        if turn == _ORDER["CustomResourceDefinition"]:
+            _wait_served(api, [str(crd["metadata"]["name"]) for crd in together])
     return stored
+
+
+def _turn(manifest: Mapping[str, Any]) -> int:
+    return _ORDER.get(str(manifest["kind"]), len(_ORDER))
 
 
 def _apply(
@@ -88,32 +76,33 @@ def _apply(
     target = manifest["metadata"].get("namespace") or namespace
     if resource.namespaced and not target:
         raise UsageError(f"{kind} {name} names no namespace; expected metadata.namespace to be set")
-    answer: Answer = api.apply(
-        resource, manifest, str(target) if target else None, force=True, manager=manager
-    )
+    # With force: fields are taken over from other managers.
+    params = {"fieldManager": manager, "force": True}
+    path = resource.path(target, name)
+    answer = api.request("PATCH", path, manifest, PatchType.APPLY, params)
     body: dict[str, Any] = raise_for(answer, f"applying {kind} {name}").body
     return body
 
 
-def _wait_served(api: Api, names: list[str]) -> None:
-    """Until each CRD is established *and* its kind can be listed: serving starts a checkpoint later."""
-    crd = api.resource_for("CustomResourceDefinition", "apiextensions.k8s.io")
+def _wait_served(api: Api, names: Iterable[str]) -> None:
+    """Until each CRD is established *and* its kind can be listed: serving starts a moment later."""
+    crds = api.resource_for("CustomResourceDefinition", "apiextensions.k8s.io")
     end = time.monotonic() + ESTABLISH_SECONDS
-    waiting = list(names)
-    while waiting:
-        stored = api.read(crd, waiting[0])
-        resource = served_by(stored) if stored else None
-        if resource and api.request("GET", resource.path(), params={"limit": 1}).ok:
-            waiting.pop(0)
-            continue
-        if time.monotonic() > end:
-            raise InfraError(
-                f"the CRD {waiting[0]} did not serve its kind within {ESTABLISH_SECONDS:g} s"
-            )
-        time.sleep(_POLL_SECONDS)
+    for name in names:
+        while not _serves(api, api.read(crds, name)):
+            if time.monotonic() > end:
+                raise InfraError(
+                    f"the CRD {name} did not serve its kind within {ESTABLISH_SECONDS:g} s"
+                )
+            time.sleep(_POLL_SECONDS)
 
 
-def _check(manifest: Any, where: str) -> None:
+def _serves(api: Api, crd: Mapping[str, Any] | None) -> bool:
+    resource = served_by(crd) if crd else None
+    return bool(resource and api.request("GET", resource.path(), params={"limit": 1}).ok)
+
+
+def _checked(manifest: Any, where: str) -> dict[str, Any]:
     meta = manifest.get("metadata") if isinstance(manifest, Mapping) else None
     if not isinstance(meta, Mapping) or not meta.get("name") or not manifest.get("kind"):
         raise UsageError(
@@ -121,3 +110,4 @@ def _check(manifest: Any, where: str) -> None:
         )
     if not manifest.get("apiVersion"):
         raise UsageError(f"{where}: {manifest['kind']} {meta['name']} lacks apiVersion")
+    return dict(manifest)

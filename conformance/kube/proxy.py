@@ -7,14 +7,17 @@ this machine itself. Source: client-go `rest.Config.Proxy`, Go's `http.ProxyFrom
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from conformance.model.errors import UsageError
 
+_Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _SCHEMES = ("http", "https", "socks5", "socks5h")
 
 
@@ -33,50 +36,40 @@ class Proxy:
 
 
 def choose(
-    server: str, proxy_url: str | None, *, environ: Mapping[str, str] | None = None
+    server: str, proxy_url: str | None, *, environ: Mapping[str, str] = os.environ
 ) -> Proxy | None:
     """The proxy for a server (a URL), None for a direct connection. Raises UsageError for one of a
     kind that cannot be used."""
-    variables = os.environ if environ is None else environ
     if proxy_url:
         return _checked(proxy_url, "proxy-url in the kubeconfig")
     scheme = "https" if server.lower().startswith("https:") else "http"
     for name in (f"{scheme.upper()}_PROXY", f"{scheme}_proxy"):
-        value = variables.get(name, "").strip()
+        value = environ.get(name, "").strip()
         if value:
-            excluded = variables.get("NO_PROXY") or variables.get("no_proxy") or ""
-            return None if bypassed(server, excluded) else _checked(value, name)
+            excluded = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
+            return None if _bypassed(server, excluded) else _checked(value, name)
     return None
 
 
-def bypassed(server: str, no_proxy: str) -> bool:
-    """True if the environment's proxy is not for this server: it is this machine, or named."""
+def _bypassed(server: str, no_proxy: str) -> bool:
     parts = urlsplit(server)
     host = (parts.hostname or "").lower().rstrip(".")
     port = str(parts.port or (443 if parts.scheme == "https" else 80))
     address = _address(host)
     if host == "localhost" or (address is not None and address.is_loopback):
         return True
-    return any(
-        _names(entry, host, port, address)
-        for entry in no_proxy.lower().replace(" ", "").split(",")
-        if entry
-    )
+    entries = no_proxy.lower().replace(" ", "").split(",")
+    return any(_names(entry, host, port, address) for entry in entries if entry)
 
 
-def _names(
-    entry: str,
-    host: str,
-    port: str,
-    address: ipaddress.IPv4Address | ipaddress.IPv6Address | None,
-) -> bool:
+def _names(entry: str, host: str, port: str, address: _Address | None) -> bool:
+    """True if an entry of NO_PROXY names this server."""
     if entry == "*":
         return True
     if address is not None and "/" in entry:
-        try:
+        with contextlib.suppress(ValueError):
             return address in ipaddress.ip_network(entry, strict=False)
-        except ValueError:
-            return False
+        return False
     name, _, wanted = entry.rpartition(":") if entry.count(":") == 1 else (entry, "", "")
     if wanted and wanted != port:
         return False
@@ -87,23 +80,19 @@ def _names(
     return host.endswith(name if name.startswith(".") else f".{name}") or host == name
 
 
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
+def _address(text: str) -> _Address | None:
+    with contextlib.suppress(ValueError):
         return ipaddress.ip_address(text)
-    except ValueError:
-        return None
+    return None
 
 
 def _checked(url: str, source: str) -> Proxy:
     # A variable may name host and port alone.
     whole = url if "://" in url else f"http://{url}"
-    try:
+    with contextlib.suppress(ValueError):
         parts = urlsplit(whole)
-        good = bool(parts.hostname) and parts.scheme in _SCHEMES and parts.port != 0
-    except ValueError:
-        good = False
-    if not good:
-        raise UsageError(
-            f"{source} is {url!r}, expected a URL of a proxy such as http://proxy.example:3128"
-        )
-    return Proxy(url=whole, source=source)
+        if parts.hostname and parts.scheme in _SCHEMES and parts.port != 0:
+            return Proxy(url=whole, source=source)
+    raise UsageError(
+        f"{source} is {url!r}, expected a URL of a proxy such as http://proxy.example:3128"
+    )

@@ -15,8 +15,8 @@ from urllib.parse import urlencode
 import urllib3
 from kubernetes.client.rest import RESTClientObject
 
-from conformance.kube.connection import Connection, tls_context
-from conformance.kube.credentials import Credential
+from conformance.kube.connection import Connection
+from conformance.kube.credentials import Credentials
 from conformance.kube.proxy import Proxy
 from conformance.model.errors import InfraError, UsageError
 
@@ -29,6 +29,7 @@ CONNECT_SECONDS = 5.0
 REQUEST_SECONDS = 10.0
 """One request, as `Bounds.request`."""
 _THROTTLED_TRIES = 4
+_JSON = "application/json"
 
 
 class PatchType(enum.StrEnum):
@@ -51,24 +52,15 @@ class Answer:
 
     @property
     def ok(self) -> bool:
-        """True for 2xx."""
         return 200 <= self.code < 300
 
     @property
-    def status(self) -> Mapping[str, Any]:
-        """The Status object of a failure; empty if the answer was something else."""
-        body = self.body
-        return body if isinstance(body, Mapping) and body.get("kind") == "Status" else {}
-
-    @property
-    def reason(self) -> str:
-        """The machine-readable reason of a failure, such as `Invalid`."""
-        return str(self.status.get("reason") or "")
-
-    @property
     def message(self) -> str:
-        """What the API server said about a failure, for people."""
-        return str(self.status.get("message") or ("" if self.ok else str(self.body)[:300]))
+        """What the API server said about a failure, for people: the message of its Status, or all."""
+        body = self.body
+        if isinstance(body, Mapping) and body.get("kind") == "Status" and body.get("message"):
+            return str(body["message"])
+        return "" if self.ok else str(body)[:300]
 
 
 def raise_for(answer: Answer, doing: str = "a request") -> Answer:
@@ -79,8 +71,7 @@ def raise_for(answer: Answer, doing: str = "a request") -> Answer:
 
 
 class NoAnswerError(InfraError):
-    """The API server did not answer at all. `proxy` is what should have led there, if any; its
-    `__cause__` is the client's own error."""
+    """The API server did not answer at all; `proxy` is what should have led there, if any."""
 
     def __init__(self, message: str, *, proxy: Proxy | None = None) -> None:
         super().__init__(message)
@@ -93,21 +84,20 @@ class Transport:
     def __init__(self, connection: Connection, *, agent: str, connections: int) -> None:
         configuration = connection.configuration
         self.server = str(configuration.host).rstrip("/")
-        self.agent = agent
-        self.proxy = connection.proxy
+        self._agent = agent
         self._connection = connection
         self._renewing = threading.Lock()
-        self._certificate = connection.certificate
         configuration.keep_alive = True
         configuration.connection_pool_maxsize = connections
         try:
-            self.pool: urllib3.PoolManager = RESTClientObject(configuration).pool_manager
+            self._pool: urllib3.PoolManager = RESTClientObject(configuration).pool_manager
         except ImportError:
             raise UsageError(
-                f"{self.proxy} needs the Python package PySocks; install it (pip install pysocks)"
+                f"{connection.proxy} needs the Python package PySocks; install it (pip install "
+                "pysocks)"
             ) from None
         if connection.tls is not None:
-            self.pool.connection_pool_kw["ssl_context"] = connection.tls
+            self._pool.connection_pool_kw["ssl_context"] = connection.tls
 
     @classmethod
     def from_kubeconfig(
@@ -122,6 +112,10 @@ class Transport:
         file is missing, unreadable or lacks the context, or its credentials cannot be had."""
         return cls(Connection.read(Path(path), context), agent=user_agent, connections=connections)
 
+    def close(self) -> None:
+        """Drop the connections."""
+        self._pool.clear()
+
     def __enter__(self) -> Self:
         return self
 
@@ -133,78 +127,65 @@ class Transport:
         verb: str,
         path: str,
         body: Any = None,
-        content_type: str = "application/json",
+        content_type: str = _JSON,
         params: Mapping[str, Any] | None = None,
         *,
-        accept: str = "application/json",
+        accept: str = _JSON,
         timeout: float = REQUEST_SECONDS,
     ) -> Answer:
-        """One request (`verb` is an HTTP method, `timeout` seconds) and its answer, whatever its
-        code. Raises InfraError if there was no answer at all.
+        """The answer, whatever its code. Raises NoAnswerError if there is none within `timeout` s.
 
         Sent again only where nothing can have happened: a throttled request (429), or a read over a
         kept-alive connection that the server had closed.
         """
-        data = None if body is None else (body if isinstance(body, bytes) else json.dumps(body))
+        data = None if body is None else json.dumps(body)
+        headers = self._headers(accept, None if data is None else content_type)
         limit = urllib3.Timeout(connect=min(CONNECT_SECONDS, timeout), read=timeout)
-        headers = self.headers(accept, content_type if data is not None else None)
-        url = self.url(path, params)
+        url = self._url(path, params)
         for attempt in range(_THROTTLED_TRIES):
             try:
-                response = self.pool.request(
+                response = self._pool.request(
                     verb, url, body=data, headers=headers, timeout=limit, retries=False
                 )
-            except urllib3.exceptions.ProtocolError as error:
-                if verb == "GET" and attempt == 0:
-                    continue
-                raise self._no_answer(verb, path, error) from error
             except urllib3.exceptions.HTTPError as error:
+                closed = isinstance(error, urllib3.exceptions.ProtocolError)
+                if closed and verb == "GET" and attempt == 0:
+                    continue
                 raise self._no_answer(verb, path, error) from error
             if response.status != 429 or attempt == _THROTTLED_TRIES - 1:
                 break
             time.sleep(min(float(response.headers.get("Retry-After") or 1), 2.0))
         return Answer(
-            code=response.status, body=_decoded(response.data), headers=dict(response.headers)
+            code=response.status, body=decoded(response.data), headers=dict(response.headers)
         )
 
     def stream(
-        self, path: str, *, params: Mapping[str, Any], connect: float, read: float
+        self, path: str, *, params: Mapping[str, Any], silence: float
     ) -> urllib3.BaseHTTPResponse:
-        """An open response, to be read in pieces; `read` seconds without a byte end it."""
+        """An open response, to be read in pieces; `silence` seconds without a byte end it."""
+        headers = self._headers(_JSON)
+        limit = urllib3.Timeout(connect=CONNECT_SECONDS, read=silence)
+        url = self._url(path, params)
         try:
-            return self.pool.request(
-                "GET",
-                self.url(path, params),
-                headers=self.headers("application/json", None),
-                timeout=urllib3.Timeout(connect=connect, read=read),
-                retries=False,
-                preload_content=False,
+            return self._pool.request(
+                "GET", url, headers=headers, timeout=limit, retries=False, preload_content=False
             )
         except urllib3.exceptions.HTTPError as error:
             raise self._no_answer("watch", path, error) from error
 
-    def url(self, path: str, params: Mapping[str, Any] | None) -> str:
-        """The whole URL. Parameters that are None are left out, booleans lower-cased."""
-        kept = {
+    def _url(self, path: str, params: Mapping[str, Any] | None) -> str:
+        words = {
             key: str(value).lower() if isinstance(value, bool) else value
             for key, value in (params or {}).items()
-            if value is not None
         }
-        joint = "&" if "?" in path else "?"
-        return f"{self.server}{path}{joint + urlencode(kept) if kept else ''}"
+        return f"{self.server}{path}?{urlencode(words)}" if words else f"{self.server}{path}"
 
-    def headers(self, accept: str, content_type: str | None) -> Mapping[str, str]:
-        """Headers with the identity; what is about to expire is fetched anew. Raises InfraError if
-        that cannot be done (any more)."""
-        headers = urllib3.HTTPHeaderDict({"Accept": accept, "User-Agent": self.agent})
+    def _headers(self, accept: str, content_type: str | None = None) -> Mapping[str, str]:
+        headers = urllib3.HTTPHeaderDict({"Accept": accept, "User-Agent": self._agent})
         if content_type is not None:
             headers["Content-Type"] = content_type
-        credentials = self._connection.credentials
-        if credentials is not None:
-            try:
-                self._identify(headers, credentials.present)
-            except UsageError as error:
-                raise InfraError(f"the identity cannot be renewed: {error}") from error
+        if self._connection.credentials is not None:
+            headers.update(self._identity(self._connection.credentials))
         else:
             for setting in self._connection.configuration.auth_settings().values():
                 headers[str(setting["key"])] = str(setting["value"])  # type: ignore[index]  # as typed
@@ -212,33 +193,30 @@ class Transport:
             headers.add(name, value)
         return headers
 
-    def close(self) -> None:
-        """Drop the connections."""
-        self.pool.clear()
-
-    def _identify(self, headers: urllib3.HTTPHeaderDict, credential: Credential) -> None:
-        if credential.token:
-            headers["authorization"] = f"Bearer {credential.token}"
-        if not credential.certificate or credential.certificate == self._certificate:
-            return
+    def _identity(self, credentials: Credentials) -> Mapping[str, str]:
+        try:
+            credential = credentials.present
+        except UsageError as error:
+            raise InfraError(f"the identity cannot be renewed: {error}") from error
         with self._renewing:
-            if credential.certificate != self._certificate:
-                context = tls_context(self._connection, credential)
-                self.pool.connection_pool_kw["ssl_context"] = context
+            if credential.pair not in ("", self._connection.pair):
+                context = self._connection.secure(credential)
+                self._pool.connection_pool_kw["ssl_context"] = context
                 # Connections that stand keep the old certificate; new ones must not.
-                self.pool.clear()
-                self._certificate = credential.certificate
+                self._pool.clear()
+        return {"authorization": f"Bearer {credential.token}"} if credential.token else {}
 
     def _no_answer(self, verb: str, path: str, error: Exception) -> NoAnswerError:
-        cause = error.__cause__ or error
-        way = f" through {self.proxy}" if self.proxy is not None else ""
+        cause, proxy = error.__cause__ or error, self._connection.proxy
+        way = f" through {proxy}" if proxy is not None else ""
         return NoAnswerError(
             f"the API server {self.server} gave no answer to {verb} {path}{way}: {cause}",
-            proxy=self.proxy,
+            proxy=proxy,
         )
 
 
-def _decoded(data: bytes) -> Any:
+def decoded(data: bytes) -> Any:
+    """A body: the value if it is JSON, else text."""
     try:
         return json.loads(data) if data else {}
     except ValueError:

@@ -28,9 +28,8 @@ from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP
 from conformance.model.labels import OWNED
 from conformance.model.run_cases import FEATURE, RunCase
 from conformance.plugin.results import judge_and_store
-from conformance.record.endings import read_endings
-from conformance.record.operator_log import read_operator_events
-from conformance.record.run_record import RunRecord
+from conformance.record.logs import read_operator_events
+from conformance.record.run_record import RunRecord, read_endings
 from conformance.report.files import write_case
 from conformance.report.model import CaseResult, NotRun
 

@@ -13,7 +13,7 @@ from conformance.model.verdict import Verdict
 from conformance.plugin.results import judge_and_store
 from conformance.plugin.trials import CONFORMED
 from conformance.plugin.worker import Worker
-from conformance.record.endings import case_conforms
+from conformance.record.run_record import case_conforms
 from conformance.report import junit
 from conformance.report.allure import KNOWN_MARK, allure_case
 from conformance.report.files import history_path

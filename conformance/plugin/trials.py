@@ -20,7 +20,7 @@ from conformance.plugin import collection
 from conformance.plugin.marks import CaseMark, case_id, mark_of, title_of
 from conformance.plugin.run_options import RunOptions
 from conformance.plugin.worker import WORKER
-from conformance.record.endings import case_begins
+from conformance.record.run_record import case_begins
 from conformance.record.tail import Tail
 
 OPTIONS = pytest.StashKey[RunOptions]()

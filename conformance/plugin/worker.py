@@ -17,7 +17,7 @@ from conformance.operator.pods.control import attach
 from conformance.plugin.director import Signal, signal
 from conformance.plugin.environments import TestEnvironment
 from conformance.plugin.run_options import RunOptions
-from conformance.record.operator_log import OperatorLog, read_operator_events
+from conformance.record.logs import OperatorLog, read_operator_events
 
 WORKER = pytest.StashKey["Worker"]()
 # A cold machine under load; a cluster that needs longer than this will not come.

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from conformance.kube import Api
 from conformance.model.errors import ConformanceError, UsageError
-from conformance.record.layout import Ready
+from conformance.record.files import Ready
 from conformance.record.recorder import Recorder
 
-AGENT = "dgd-conformance-recorder"
+_AGENT = "dgd-conformance-recorder"
 _CONNECTIONS = 128
 
 
@@ -29,18 +29,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, help="directory to record into")
     parser.add_argument("--users", default="{}", help="JSON: user name in the audit log → actor")
     parser.add_argument("--parent", type=int, help="stop once this process is no longer the parent")
-    options = parser.parse_args(argv)
     try:
-        recorder = _recorder(options)
+        recorder = _recorder(parser.parse_args(argv))
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: recorder.stop())
         recorder.run()
-    except UsageError as error:
-        print(error, file=sys.stderr)
-        return 4
     except ConformanceError as error:
         print(error, file=sys.stderr)
-        return 3
+        return 4 if isinstance(error, UsageError) else 3
     return 0
 
 
@@ -54,18 +50,15 @@ def _recorder(options: argparse.Namespace) -> Recorder:
     options.out.mkdir(parents=True, exist_ok=True)
     if Ready.file(options.out).exists():
         raise UsageError(f"{options.out} holds the record of another run; give an empty directory")
-    parent: int | None = options.parent
+    api = Api.from_kubeconfig(
+        options.kubeconfig, context=options.context, user_agent=_AGENT, connections=_CONNECTIONS
+    )
     return Recorder(
-        api=Api.from_kubeconfig(
-            options.kubeconfig,
-            context=options.context,
-            user_agent=AGENT,
-            connections=_CONNECTIONS,
-        ),
+        api=api,
         directory=options.out,
         audit_log=options.audit_log,
         users=users,
-        alive=lambda: parent is None or os.getppid() == parent,
+        alive=lambda: options.parent in (None, os.getppid()),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from types import TracebackType
 
 from conformance.history.records import JSON_LINES, Record
 from conformance.model.errors import InfraError
@@ -24,17 +23,6 @@ class Journal:
             self._file = path.open("ab")
         except OSError as error:
             raise InfraError(f"the journal {path} cannot be written: {error}") from error
-
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @property
     def records(self) -> list[Record]:

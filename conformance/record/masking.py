@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from pydantic_core import to_json
@@ -54,10 +53,4 @@ def mask_text(text: str) -> str:
 
 def mask_line(line: bytes) -> bytes:
     """A JSON line in which every Secret, however deep, and all text is masked."""
-    return mask_text(to_json(_masked(json.loads(line))).decode()).encode() + b"\n"
-
-
-def _masked(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return mask_object({key: _masked(item) for key, item in value.items()})
-    return [_masked(item) for item in value] if isinstance(value, list) else value
+    return mask_text(to_json(json.loads(line, object_hook=mask_object)).decode()).encode() + b"\n"

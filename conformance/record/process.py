@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -16,11 +15,10 @@ import conformance
 from conformance.history.records import Unseen
 from conformance.kube import Resource
 from conformance.model.errors import InfraError
-from conformance.record.layout import Ready, Recording, log_file
-from conformance.record.record_files import RecordFiles
+from conformance.record.files import POLL_SECONDS, Ready, RecordFiles, Recording
 
-_POLL_SECONDS = 0.02
 _STOP_SECONDS = 5.0
+_LOG = "recorder.log"
 
 
 class RecorderProcess:
@@ -29,6 +27,7 @@ class RecorderProcess:
     def __init__(self, process: subprocess.Popen[bytes], directory: Path) -> None:
         self.directory = directory
         self._process = process
+        self._log = directory / _LOG
 
     @classmethod
     def start(
@@ -44,14 +43,12 @@ class RecorderProcess:
         command = [
             sys.executable, "-m", "conformance.record", f"--kubeconfig={kubeconfig}",
             f"--out={directory}", f"--users={json.dumps(dict(users or {}))}",
-            f"--parent={os.getpid()}",
+            f"--parent={os.getpid()}", *([f"--audit-log={audit_log}"] if audit_log else ()),
         ]  # fmt: skip
-        if audit_log is not None:
-            command.append(f"--audit-log={audit_log}")
         root = str(Path(conformance.__file__).resolve().parent.parent)
         path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
         try:
-            with log_file(directory).open("ab") as log:
+            with (directory / _LOG).open("ab") as log:
                 process = subprocess.Popen(
                     command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                     env={**os.environ, "PYTHONPATH": path},
@@ -64,30 +61,25 @@ class RecorderProcess:
 
     @property
     def pid(self) -> int:
-        """Process id."""
         return self._process.pid
 
     def wait_ready(self, within: float = 60.0) -> Ready:
         """Until every kind was listed once, `within` seconds. Raises InfraError otherwise."""
-        log = log_file(self.directory)
-        late = f"the recorder was not ready within {within:g} s; its log is {log}"
         end = time.monotonic() + within
         while (ready := Ready.read(self.directory)) is None:
+            late = f"the recorder was not ready within {within:g} s; its log is {self._log}"
             self._pause(end, late)
         return ready
 
     def wait_recording(self, resources: Iterable[Resource], within: float = 10.0) -> None:
-        """Until these kinds are recorded, or known to be unseen: after CRDs were installed, and before
-        a case that must not see the gap mark with which a late kind starts. Raises InfraError after
-        `within` s."""
+        """Until these kinds are recorded, or known to be unseen: no case must see the gap mark with
+        which a late kind starts. Raises InfraError after `within` s."""
         missing = {str(resource) for resource in resources}
         end = time.monotonic() + within
         with contextlib.closing(RecordFiles(self.directory)) as files:
-            while True:
-                signs = files.signs()
-                missing -= {s.resource for s in signs if isinstance(s, Recording | Unseen)}
-                if not missing:
-                    return
+            while missing := missing - {
+                sign.resource for sign in files.signs() if isinstance(sign, Recording | Unseen)
+            }:
                 kinds = ", ".join(sorted(missing))
                 self._pause(end, f"the recorder did not record {kinds} within {within:g} s")
 
@@ -95,22 +87,20 @@ class RecorderProcess:
         self.check()
         if time.monotonic() > end:
             raise InfraError(late)
-        time.sleep(_POLL_SECONDS)
+        time.sleep(POLL_SECONDS)
 
     def check(self) -> None:
         """Raises InfraError, with its last words, if the recorder has ended."""
         code = self._process.poll()
         if code is not None:
-            words = log_file(self.directory).read_text("utf-8", "replace").strip().splitlines()
-            last = words[-1] if words else "it said nothing"
-            raise InfraError(f"the recorder ended with code {code}: {last}")
+            words = self._log.read_text("utf-8", "replace").strip() or "it said nothing"
+            raise InfraError(f"the recorder ended with code {code}: {words.splitlines()[-1]}")
 
     def stop(self) -> None:
         """End it in an orderly way, with force after 5 s. May be called again."""
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGTERM)
-            try:
-                self._process.wait(_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()

@@ -1,10 +1,8 @@
 """The recorder: every kind of a control plane, its audit log, and a sign of life.
 
 One process a control plane, so that each event is parsed once and not by every test worker. Plain
-threads in it, one a kind, each asleep in the kernel until its event comes. Measured on the embedded
-cluster, 12 busy namespaces on 2 cores under a load of 4-7: 65 threads, 68 MB, 0.5 s of CPU until
-ready, then 4-6 % of a core at 120-230 events a second, 3-6 ms (95 %: 90 ms, worst 0.4 s) from the
-API server's answer to the line on disk. One asynchronous loop over all kinds had little to gain.
+threads in it, one a kind: with 12 busy namespaces on 2 loaded cores 65 threads and 68 MB took 4-6 % of
+a core, and 3-6 ms (95 %: 90 ms) from the API server's answer to the line on disk.
 """
 
 from __future__ import annotations
@@ -17,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from conformance.history.records import EventType
-from conformance.kube import Api, Resource, WatchTimeouts, served_by
+from conformance.kube import Api, Resource, served_by
+from conformance.kube.watch import SILENCE_SECONDS
 from conformance.model.errors import InfraError
 from conformance.model.kinds import UNRECORDED
-from conformance.record.audit import AuditLog
-from conformance.record.clock import RevisionClock
-from conformance.record.layout import HEARTBEAT_SECONDS, Heartbeat, Ready
+from conformance.record.files import HEARTBEAT_SECONDS, Heartbeat, LineReader, Ready
+from conformance.record.logs import audited_writes
 from conformance.record.sink import Sink
-from conformance.record.watcher import Watcher
+from conformance.record.watcher import RevisionClock, Watcher
 
 READY_SECONDS = 60.0
 """Until every kind was listed once; it takes about a second."""
@@ -32,10 +30,8 @@ _AUDIT_SECONDS = 0.05
 
 
 class Recorder:
-    """Records a control plane into a directory until `stop()`; `run()` blocks.
-
-    Raises InfraError from `run()` if kinds cannot be listed or the record cannot be written.
-    """
+    """Records a control plane into a directory until `stop()`. `run()` blocks; it raises InfraError
+    if kinds cannot be listed or the record cannot be written."""
 
     def __init__(
         self,
@@ -44,19 +40,17 @@ class Recorder:
         directory: Path,
         audit_log: Path | None = None,
         users: Mapping[str, str] | None = None,
-        timeouts: WatchTimeouts | None = None,
+        silence: float = SILENCE_SECONDS,
         alive: Callable[[], bool] = lambda: True,
     ) -> None:
         """`alive` is asked at each heartbeat; once it says no, the recorder stops by itself."""
         self._api, self._directory = api, directory
-        self._users = dict(users or {})
-        self._timeouts = timeouts
-        self._alive = alive
-        self._audit = AuditLog(audit_log) if audit_log is not None else None
+        self._users, self._silence, self._alive = dict(users or {}), silence, alive
+        self._audit = LineReader(audit_log) if audit_log is not None else None
         self._sink = Sink(directory, keep_managed_fields=audit_log is None)
         self._clock = RevisionClock()
+        # Used by the thread that records CRDs, too: each use is one operation, which is atomic.
         self._watchers: dict[tuple[str, str], Watcher] = {}
-        self._lock = threading.Lock()
         self._halt = threading.Event()
         self._ready = False
 
@@ -111,11 +105,10 @@ class Recorder:
         """Audit log and heartbeat, in one loop: a heartbeat says that the log was read up to it."""
         beat_at = 0.0
         while not self._halt.wait(_AUDIT_SECONDS) and self._alive():
-            now = time.monotonic()
-            if now - beat_at < HEARTBEAT_SECONDS:
+            if time.monotonic() - beat_at < HEARTBEAT_SECONDS:
                 self._drain_audit()
                 continue
-            beat_at = now
+            beat_at = time.monotonic()
             self._check()
             self._clock.tick()
             self._beat()
@@ -127,7 +120,7 @@ class Recorder:
         self._sink.sign(Heartbeat(at=at, revision=revision, down=down, stopped=stopped))
 
     def _drain_audit(self) -> None:
-        for write in self._audit.read() if self._audit is not None else ():
+        for write in audited_writes(self._audit.read() if self._audit is not None else ()):
             self._sink.write(write)
 
     def _check(self) -> None:
@@ -136,44 +129,32 @@ class Recorder:
                 raise InfraError(f"the recorder cannot record {watcher.resource}: {watcher.failed}")
 
     def _all(self) -> list[Watcher]:
-        with self._lock:
-            return list(self._watchers.values())
+        return list(self._watchers.values())
 
     def _start(self, resource: Resource, late_reason: str = "") -> None:
-        on_event = {
-            "CustomResourceDefinition": self._crd_changed,
-            "Namespace": self._namespace_changed,
-        }.get(resource.kind)
         watcher = Watcher(
             api=self._api, resource=resource, sink=self._sink, clock=self._clock,
-            timeouts=self._timeouts, late_reason=late_reason, on_event=on_event,
+            silence=self._silence, late_reason=late_reason, on_event=self._on_event,
         )  # fmt: skip
-        with self._lock:
-            if (resource.group, resource.plural) in self._watchers:
-                return
-            self._watchers[resource.group, resource.plural] = watcher
-        watcher.start()
+        if self._watchers.setdefault((resource.group, resource.plural), watcher) is watcher:
+            watcher.start()
 
-    def _crd_changed(self, type_: EventType, crd: dict[str, Any]) -> None:
+    def _on_event(self, type_: EventType, obj: dict[str, Any]) -> None:
         """Kinds come and go with their definitions; discovery would show it seconds later."""
-        key = (str(crd["spec"]["group"]), str(crd["spec"]["names"]["plural"]))
-        with self._lock:
-            watcher = self._watchers.get(key)
-        if type_ is EventType.DELETED:
-            if watcher is not None:
-                watcher.retire()
-                with self._lock:
-                    del self._watchers[key]
+        kind, deleted = obj.get("kind"), type_ is EventType.DELETED
+        if kind == "Namespace" and deleted:
+            self._sink.forget(str(obj["metadata"]["name"]))
+        if kind != "CustomResourceDefinition":
             return
-        resource = served_by(crd)
-        if resource is None or resource.kind in UNRECORDED:
+        key = (str(obj["spec"]["group"]), str(obj["spec"]["names"]["plural"]))
+        watcher, resource = self._watchers.get(key), served_by(obj)
+        if deleted and watcher is not None:
+            watcher.retired = True
+            del self._watchers[key]
+        elif deleted or resource is None or resource.kind in UNRECORDED:
             return
-        if watcher is None:
+        elif watcher is None:
             late = f"{resource} appeared while recording; what came before its list is unknown"
             self._start(resource, late if self._ready else "")
-        elif served_by(crd, watcher.resource.version) is None:
+        elif served_by(obj, watcher.resource.version) is None:
             watcher.resource = resource
-
-    def _namespace_changed(self, type_: EventType, namespace: dict[str, Any]) -> None:
-        if type_ is EventType.DELETED:
-            self._sink.forget(str(namespace["metadata"]["name"]))

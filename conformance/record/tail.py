@@ -4,37 +4,23 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from conformance.history.history import History
-from conformance.history.records import (
-    JSON_LINES,
-    Event,
-    EventType,
-    Gap,
-    Header,
-    Record,
-    Unseen,
-)
+from conformance.history.records import JSON_LINES, Event, EventType, Gap, Header, Record, Unseen
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.state import Obj, State
-from conformance.record.layout import CLUSTER, Heartbeat
-from conformance.record.other_namespaces import OtherNamespaces
-from conformance.record.record_files import RecordFiles
-from conformance.record.relevance import Relevance
+from conformance.record.elsewhere import Elsewhere
+from conformance.record.files import RecordFiles
 
 
-class Tail:
-    """The record of one namespace, and of what elsewhere names it or refers to it, as it grows.
-
-    Cluster-scoped objects are looked through, and with `other_namespaces` all namespaces that the
-    suite did not make, such as the operator's own and those that it makes. Make it before the
-    namespace: gap marks count from then on. `lag` is how many seconds the recorder may show no sign of
-    life. Not thread-safe.
-    """
+class Tail(RecordFiles):
+    """The record of one namespace, and of what elsewhere concerns it, as it grows (see `Elsewhere`,
+    also for `other_namespaces`). Make it before the namespace: gap marks count from then on. `lag`:
+    how many seconds the recorder may show no sign of life. Not thread-safe."""
 
     def __init__(
         self,
@@ -46,6 +32,7 @@ class Tail:
     ) -> None:
         if not namespace:
             raise ValueError("a Tail needs a namespace, found an empty name")
+        super().__init__(directory, lag=lag)
         self.namespace = namespace
         self.records: list[Record] = []
         """Everything so far, in order of reading; those of one kind in order of revision."""
@@ -56,10 +43,7 @@ class Tail:
         """The highest revision of any event so far."""
         self.unseen: dict[tuple[str, str], Unseen] = {}
         """(kind, group) → mark, of what the recorder may not see."""
-        self._lag = lag
-        self._files = RecordFiles(directory)
-        self._others = OtherNamespaces(self._files, case=namespace) if other_namespaces else None
-        self._relevance = Relevance(namespace)
+        self._elsewhere = Elsewhere(self, namespace, other_namespaces=other_namespaces)
         self._lost = ""
         self._objects: dict[str, Obj] = {}
         # (kind, group) → events in the namespace; within a kind they come in order of revision.
@@ -70,14 +54,12 @@ class Tail:
         """Records since the last call. Raises InfraError once the recorder is dead or silent; the
         records then hold a gap mark, so that nobody takes the silence for peace."""
         start = len(self.records)
-        for line in self._files.lines(self.namespace):
+        for line in self.lines(self.namespace):
             self._take(JSON_LINES.decode(line))
-        for line in self._lines_of_others():
-            record = self._relevance.decode(line)
-            if record is not None:
-                self._take(record)
+        for record in self._elsewhere.records():
+            self._take(record)
         # Last: whatever gap came before the events above is then known too.
-        for sign in self._files.signs():
+        for sign in self.signs():
             if isinstance(sign, Unseen):
                 # Of whatever time: what was unseen before the case is unseen in it, too.
                 self.unseen[sign.kind, sign.group] = sign
@@ -87,14 +69,6 @@ class Tail:
         self._check_alive()
         return self.records[start:]
 
-    def _lines_of_others(self) -> Iterator[bytes]:
-        for line in self._files.lines(CLUSTER):
-            if self._others is not None:
-                self._others.learn(line)
-            yield line
-        if self._others is not None:
-            yield from self._others.read()
-
     def state(self) -> State:
         """Everything as far as it is known now. Kinds may be some 0.2 s apart, `History.at` is
         exact. The same object until something changes."""
@@ -103,11 +77,6 @@ class Tail:
                 self._objects.values(), revision=self.revision, at=self.last_event_at
             )
         return self._state
-
-    @property
-    def heartbeat(self) -> Heartbeat | None:
-        """The recorder's last one."""
-        return self._files.heartbeat
 
     def kinds(self) -> set[tuple[str, str]]:
         """(kind, group) of everything ever seen in the namespace."""
@@ -126,18 +95,9 @@ class Tail:
                 standing[event.obj.uid] = event.revision
         return standing
 
-    def catch_up(self, until: float, *, within: float | None = None) -> None:
-        """Poll until the audit log is known up to `until` (seconds since the epoch). Raises
-        InfraError if that takes longer than `within` seconds (the recorder's lag by default)."""
-        self._files.catch_up(self.poll, until=until, within=self._lag if within is None else within)
-
     def history(self, header: Header, extra: Iterable[Record] = ()) -> History:
         """All of it, with what the suite itself journalled."""
         return History([header, *self.records, *extra])
-
-    def close(self) -> None:
-        """Close the files."""
-        self._files.close()
 
     def _take(self, record: Record) -> None:
         self.records.append(record)
@@ -147,7 +107,7 @@ class Tail:
         self.revision = max(self.revision, record.revision)
         if obj.namespace == self.namespace:
             if obj.kind in (GRAPH_KIND, COMPONENT_KIND):
-                self._relevance.know(obj.uid)
+                self._elsewhere.know(obj.uid)
             self._events[obj.kind, obj.group].append(record)
             self.last_event_at = max(self.last_event_at, record.at)
         # Events of one object come in order; those of different kinds need none here.
@@ -158,14 +118,14 @@ class Tail:
         self._state = None
 
     def _check_alive(self) -> None:
+        beat = self.heartbeat
+        silent = time.time() - (beat.at if beat is not None else self.since)
         if not self._lost:
-            beat = self.heartbeat
-            seen = beat.at if beat is not None else self.since
             if beat is not None and beat.stopped:
                 self._lost = "the recorder was stopped before the case ended"
-            elif time.time() - seen > self._lag:
+            elif silent > self._lag:
                 self._lost = (
-                    f"the recorder showed no sign of life for {time.time() - seen:.1f} s, "
+                    f"the recorder showed no sign of life for {silent:.1f} s, "
                     f"expected one within {self._lag:g} s; it is dead or starved"
                 )
             else:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 from conformance.kube import Api, Resource
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError
 from conformance.model.kinds import UNRECORDED
+from conformance.record.files import POLL_SECONDS
 from conformance.record.tail import Tail
 
-_POLL_SECONDS = 0.02
 _AT_ONCE = 16
 
 # Kinds that no verdict rests on: kind → reason.
@@ -22,30 +21,6 @@ UNVERIFIED: dict[str, str] = {
     **UNRECORDED,
     "Event": "evidence only; it has no watch cache, so that its lists are dear",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    resource: Resource
-    revision: int
-    objects: Mapping[str, Mapping[str, Any]]
-    """uid → metadata."""
-
-    def difference(self, recorded: Mapping[str, int]) -> str:
-        """One sentence that names the first object that differs; empty if all is equal."""
-        kind, at = self.resource.kind, f"at revision {self.revision}"
-        for uid, meta in self.objects.items():
-            listed = int(meta["resourceVersion"])
-            if uid not in recorded:
-                return f"{kind} {meta['name']} is listed {at} but not in the record"
-            if recorded[uid] != listed:
-                return (
-                    f"{kind} {meta['name']} is listed {at} with resourceVersion {listed}, "
-                    f"the record has {recorded[uid]}"
-                )
-        for uid in recorded.keys() - self.objects.keys():
-            return f"{kind} with uid {uid} is in the record {at} but not listed"
-        return ""
 
 
 def verify(
@@ -57,10 +32,9 @@ def verify(
 ) -> tuple[dict[str, int], dict[str, str]]:
     """(verified: kind → revision of its list, disagreed: kind → what differs).
 
-    Lists the metadata of each kind once: of the given resources, and of every kind ever seen in the
-    namespace, save those that may not be seen. The record as of the list's revision must hold the
-    same objects in the same versions; it may take `within` seconds to get there. Raises InfraError if
-    the recorder is dead or a list fails.
+    Lists each of the given kinds, and each ever seen in the namespace, once, save those that may not be
+    seen. The record as of the list's revision must hold the same objects in the same versions, at most
+    `within` seconds later. Raises InfraError if the recorder is dead or a list fails.
     """
     tail.poll()
     chosen = {(resource.kind, resource.group): resource for resource in resources}
@@ -75,26 +49,23 @@ def verify(
     # All at once: a list of a kind at rest waits 0.1 s and more until the API server's cache of it
     # has caught up with the writes to others (one after another took 3 s with 12 busy cases).
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        pending = list(pool.map(lambda resource: _list(api, resource, namespace), relevant))
+        lists = list(pool.map(lambda resource: api.metadata_list(resource, namespace), relevant))
     verified: dict[str, int] = {}
     disagreed: dict[str, str] = {}
     end = time.monotonic() + within
-    while pending:
-        tail.poll()
-        late = time.monotonic() > end
-        waiting = []
-        for listed in pending:
-            kind, group = listed.resource.kind, listed.resource.group
-            difference = listed.difference(tail.recorded_at(kind, group, listed.revision))
-            if not difference:
-                verified[kind] = min(listed.revision, verified.get(kind, listed.revision))
-            elif late:
-                disagreed[kind] = f"{difference}, {within:g} s later{_watch_down(tail, kind)}"
-            else:
-                waiting.append(listed)
-        pending = waiting
-        if pending:
-            time.sleep(_POLL_SECONDS)
+    tail.poll()
+    for resource, (items, revision) in zip(relevant, lists, strict=True):
+        kind = resource.kind
+        while difference := _difference(tail, resource, items, revision):
+            if time.monotonic() > end:
+                down = tail.heartbeat is not None and kind in tail.heartbeat.down
+                watch = "; its watch is down" if down else ""
+                disagreed[kind] = f"{difference}, {within:g} s later{watch}"
+                break
+            time.sleep(POLL_SECONDS)
+            tail.poll()
+        else:
+            verified[kind] = min(revision, verified.get(kind, revision))
     return {kind: at for kind, at in verified.items() if kind not in disagreed}, disagreed
 
 
@@ -105,12 +76,22 @@ def _resource(api: Api, kind: str, group: str) -> Resource:
         raise InfraError(f"{kind} was recorded but can no longer be verified: {error}") from error
 
 
-def _list(api: Api, resource: Resource, namespace: str) -> _Listed:
-    items, revision = api.metadata_list(resource, namespace)
-    objects = {str(item["metadata"]["uid"]): item["metadata"] for item in items}
-    return _Listed(resource, revision, objects)
-
-
-def _watch_down(tail: Tail, kind: str) -> str:
-    down = tail.heartbeat.down if tail.heartbeat is not None else ()
-    return "; its watch is down" if kind in down else ""
+def _difference(
+    tail: Tail, resource: Resource, items: Iterable[Mapping[str, Any]], revision: int
+) -> str:
+    """One sentence that names the first object that differs; empty if all is equal."""
+    kind, at = resource.kind, f"at revision {revision}"
+    recorded = tail.recorded_at(kind, resource.group, revision)
+    for meta in (item["metadata"] for item in items):
+        name, listed = meta["name"], int(meta["resourceVersion"])
+        known = recorded.pop(str(meta["uid"]), None)
+        if known is None:
+            return f"{kind} {name} is listed {at} but not in the record"
+        if known != listed:
+            return (
+                f"{kind} {name} is listed {at} with resourceVersion {listed}, "
+                f"the record has {known}"
+            )
+    for uid in recorded:
+        return f"{kind} with uid {uid} is in the record {at} but not listed"
+    return ""

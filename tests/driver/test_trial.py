@@ -29,7 +29,7 @@ from conformance.model.transition import (
     no_op,
     remove_multinode,
 )
-from conformance.record.layout import SIGN_LINES, Heartbeat, live_file
+from conformance.record.files import SIGN_LINES, Heartbeat, live_file
 from conformance.record.tail import Tail
 from tests.kube.fake_api import FakeApi
 from tests.objects import a_graph, a_profile, made

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.kube import Api
-from conformance.kube.credentials import Credential, Credentials, Plugin, TokenFile
+from conformance.kube.credentials import Credential, Credentials, Plugin, read_token
 from conformance.model.errors import InfraError, UsageError
 from tests.kube.fake_api import POD, FakeApi, write_kubeconfig
 from tests.processes import wait_gone
@@ -99,14 +99,13 @@ def test_a_missing_plugin_is_told_with_its_hint(tmp_path: Path) -> None:
 def test_a_token_is_fetched_anew_before_it_expires_and_once_for_all_threads() -> None:
     fetched = []
 
-    class Source:
-        def fetch(self) -> Credential:
-            fetched.append(time.time())
-            time.sleep(0.05)
-            until = 0.0 if len(fetched) == 1 else float("inf")
-            return Credential(token=str(len(fetched)), until=until)
+    def fetch() -> Credential:
+        fetched.append(time.time())
+        time.sleep(0.05)
+        until = 0.0 if len(fetched) == 1 else float("inf")
+        return Credential(token=str(len(fetched)), until=until)
 
-    credentials = Credentials(Source())
+    credentials = Credentials(fetch)
     seen: list[str] = []
     threads = [
         threading.Thread(target=lambda: seen.append(credentials.present.token)) for _ in range(8)
@@ -129,13 +128,13 @@ def test_a_short_lived_token_is_used_for_half_of_its_life(tmp_path: Path) -> Non
 def test_a_token_file_is_read_and_an_empty_one_refused(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("abc\n")
-    assert TokenFile(path).fetch().token == "abc"
+    assert read_token(path).token == "abc"
     path.write_text("\n")
     with pytest.raises(UsageError, match="is empty, expected a bearer token"):
-        TokenFile(path).fetch()
+        read_token(path)
     path.unlink()
     with pytest.raises(UsageError, match="cannot be read"):
-        TokenFile(path).fetch()
+        read_token(path)
 
 
 def kubeconfig(fake: FakeApi, folder: Path, user: dict[str, Any]) -> Path:

@@ -119,3 +119,8 @@ def test_what_is_no_manifest_is_a_usage_error(tmp_path: Path, text: str, complai
 def test_an_empty_directory_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="holds no manifest"):
         load_manifests(tmp_path)
+
+
+def test_a_given_object_is_checked_too(api: Api) -> None:
+    with pytest.raises(UsageError, match="a given manifest: Pod a lacks apiVersion"):
+        apply_manifests(api, [{"kind": "Pod", "metadata": {"name": "a"}}])

@@ -7,7 +7,7 @@ import ssl
 
 import pytest
 
-from conformance.kube.tls import shared_context
+from conformance.kube.connection import shared_context
 
 
 def hello(context: ssl.SSLContext) -> bytes:

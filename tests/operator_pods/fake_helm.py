@@ -25,8 +25,9 @@ if command in ("template", "install"):
     else:
         release.write_text(text, encoding="utf-8")
         namespace = rest[rest.index("--namespace") + 1]
+        manifests = load_manifests(release)
         apply_manifests(
-            Api.from_kubeconfig(kubeconfig), [release], namespace=namespace, manager="helm"
+            Api.from_kubeconfig(kubeconfig), manifests, namespace=namespace, manager="helm"
         )
 elif command == "get":
     print(release.read_text(encoding="utf-8"))

@@ -35,7 +35,7 @@ from conformance.model.run_cases import FEATURE, RunCase
 from conformance.model.transition import add_multinode
 from conformance.plugin import controller, director, trials, worker
 from conformance.plugin.marks import case_id
-from conformance.record import endings
+from conformance.record.run_record import case_begins
 from conformance.report.build import case_result
 from conformance.report.files import history_file, history_path, write_case
 from tests.builders import NAMESPACE, HistoryBuilder, a_graph, settled
@@ -111,7 +111,7 @@ class FakeTrial:
         self.environment = environment
         self.profile: Profile = environment.profile
         self.case, self.namespace, self.started_at = case, "ns", time.time()
-        endings.case_begins(environment.recording, self.namespace)
+        case_begins(environment.recording, self.namespace)
         self.built: HistoryBuilder | None = None
         process = os.environ.get("PYTEST_XDIST_WORKER", "main")
         tell(environment.results, f"case {environment.operator} {case} {process}")

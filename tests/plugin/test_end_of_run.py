@@ -15,8 +15,7 @@ from conformance.model.bounds import Bounds
 from conformance.model.labels import OWNED
 from conformance.model.run_cases import RunCase
 from conformance.plugin import end_of_run
-from conformance.record.endings import read_endings
-from conformance.record.run_record import RunRecord
+from conformance.record.run_record import RunRecord, read_endings
 from tests.objects import a_profile, made
 
 BOUNDS = Bounds(deletion_deadline=0.4, follow=0.3, hold=0.2, deadline=0.6)

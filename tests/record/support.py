@@ -11,15 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from conformance.history.records import JSON_LINES, Event, EventType, Gap, Unseen
-from conformance.kube import WatchTimeouts
-from conformance.record.layout import RECORDER, SIGN_LINES, Heartbeat, Ready, Sign, live_file
-from conformance.record.record_files import RecordFiles
+from conformance.record.files import (
+    RECORDER,
+    SIGN_LINES,
+    Heartbeat,
+    Ready,
+    RecordFiles,
+    Sign,
+    live_file,
+)
 from conformance.record.recorder import Recorder
 from conformance.record.sink import Sink
 from tests.kube.fake_api import FakeApi
 
 Raw = dict[str, Any]
-QUIET = WatchTimeouts(silence=30.0)
+QUIET = 30.0
 
 
 @contextlib.contextmanager
@@ -28,12 +34,12 @@ def recording(
     directory: Path,
     *,
     audit_log: Path | None = None,
-    timeouts: WatchTimeouts = QUIET,
+    silence: float = QUIET,
 ) -> Iterator[Path]:
     """Where a running recorder writes, from when it is ready."""
     out = directory / "record"
     recorder = Recorder(
-        api=fake.api(directory), directory=out, audit_log=audit_log, timeouts=timeouts
+        api=fake.api(directory), directory=out, audit_log=audit_log, silence=silence
     )
     thread = threading.Thread(target=recorder.run, daemon=True)
     thread.start()

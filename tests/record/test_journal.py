@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from types import MappingProxyType
 
@@ -48,7 +49,7 @@ def on_disk(path: Path) -> list[Record]:
 
 def test_what_is_appended_is_on_disk_at_once_and_kept(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "journal.jsonl"
-    with Journal(path) as journal:
+    with contextlib.closing(Journal(path)) as journal:
         foreign = Foreign(uid="u", kind="Pod", namespace="ns", name="f", at=1.0)
         journal.append(foreign)
         journal.append(a_step(spec={"a": 1}))
@@ -63,7 +64,7 @@ def test_what_is_appended_is_on_disk_at_once_and_kept(tmp_path: Path) -> None:
 def test_secrets_in_a_request_are_masked_on_disk_and_in_what_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     secret = {"kind": "Secret", "metadata": {}, "data": {"key": "czNjcjN0"}}
-    with Journal(path) as journal:
+    with contextlib.closing(Journal(path)) as journal:
         journal.append(a_step(items=[secret]))
         journal.append(OperatorEvent(kind=OperatorEventKind.LOG, at=1.0, text=f"token {TOKEN}"))
         kept = repr(journal.records)

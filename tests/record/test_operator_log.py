@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conformance.history.records import OperatorEventKind
-from conformance.record.operator_log import OperatorLog
+from conformance.record.logs import OperatorLog
 
 LOG, PANIC = OperatorEventKind.LOG, OperatorEventKind.PANIC
 

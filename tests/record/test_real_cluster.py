@@ -18,7 +18,7 @@ from conformance.history.records import Event, Gap, Header, Write
 from conformance.judge.case import Case
 from conformance.kube import Api, Resource, apply_manifests, raise_for
 from conformance.model.kinds import Actor
-from conformance.record.layout import Ready
+from conformance.record.files import Ready
 from conformance.record.process import RecorderProcess
 from conformance.record.tail import Tail
 from conformance.record.verify import verify

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from conformance.history.records import Unseen
-from conformance.kube import Resource, WatchTimeouts
+from conformance.kube import Resource
 from conformance.model.errors import InfraError
 from conformance.record import watcher
-from conformance.record.clock import RevisionClock
-from conformance.record.layout import Ready
+from conformance.record.files import Ready
 from conformance.record.recorder import Recorder
 from conformance.record.tail import Tail
 from conformance.record.verify import verify
+from conformance.record.watcher import RevisionClock
 from tests.kube.fake_api import (
     CRD,
     EVENT,
@@ -115,7 +115,7 @@ def test_an_expiry_in_mid_stream_is_a_gap_too(fake: FakeApi, tmp_path: Path) -> 
 def test_a_silent_watch_is_replaced_and_an_idle_kind_has_no_gap(
     fake: FakeApi, tmp_path: Path
 ) -> None:
-    with recording(fake, tmp_path, timeouts=WatchTimeouts(silence=0.3)) as out:
+    with recording(fake, tmp_path, silence=0.3) as out:
         fake.wait_watched(POD, times=3)
     assert fake.kind(POD).lists == 1
     assert gaps(out) == []
@@ -124,7 +124,7 @@ def test_a_silent_watch_is_replaced_and_an_idle_kind_has_no_gap(
 def test_what_a_silent_watch_held_back_is_recorded_with_a_gap_mark(
     fake: FakeApi, tmp_path: Path
 ) -> None:
-    with recording(fake, tmp_path, timeouts=WatchTimeouts(silence=0.3)) as out:
+    with recording(fake, tmp_path, silence=0.3) as out:
         fake.wait_watched(POD)
         fake.kind(POD).mute = True
         fake.put(POD, "a", "ns")

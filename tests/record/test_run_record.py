@@ -20,9 +20,7 @@ from conformance.history.records import (
 )
 from conformance.model.errors import InfraError
 from conformance.model.labels import OWNED
-from conformance.record import endings
-from conformance.record.endings import read_endings
-from conformance.record.run_record import RunRecord
+from conformance.record.run_record import RunRecord, case_begins, case_conforms, read_endings
 from tests.record.support import Writer, an_object
 
 ADDED, MODIFIED, DELETED = EventType.ADDED, EventType.MODIFIED, EventType.DELETED
@@ -67,8 +65,8 @@ def conformed(directory: Path, *, revision: int, at: float) -> None:
         name="m", at=at, since=at, end=CheckpointEnd.HELD, revision=revision, graphs=()
     )  # fmt: skip
     kept = Event(type=ADDED, revision=11, at=at, object=an_object("Pod", "a", 11))
-    endings.case_begins(directory, "case-1")
-    endings.case_conforms(directory, History([header, kept, checkpoint]), others=["x"])
+    case_begins(directory, "case-1")
+    case_conforms(directory, History([header, kept, checkpoint]), others=["x"])
 
 
 def test_of_the_suites_namespaces_only_what_is_still_there_is_left(
@@ -116,7 +114,7 @@ def test_of_other_namespaces_everything_since_the_start_of_the_run_is_kept(
 def test_namespaces_of_cases_that_did_not_conform_are_left_out(
     tmp_path: Path, writer: Writer
 ) -> None:
-    endings.case_begins(tmp_path, "case-2")
+    case_begins(tmp_path, "case-2")
     writer.event(ADDED, an_object("Pod", "a", 11, namespace="case-2"))
     writer.sink.write(a_write("a", namespace="case-2", at=50.0))
     record = read(tmp_path)

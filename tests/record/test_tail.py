@@ -9,7 +9,7 @@ import pytest
 from conformance.history.records import Event, EventType, Gap, Header, Write
 from conformance.model.errors import InfraError
 from conformance.model.labels import OWNED
-from conformance.record import other_namespaces
+from conformance.record import elsewhere
 from conformance.record.tail import Tail
 from tests.record.support import Writer, an_object, until
 
@@ -18,7 +18,7 @@ ADDED, MODIFIED, DELETED = EventType.ADDED, EventType.MODIFIED, EventType.DELETE
 
 @pytest.fixture(autouse=True)
 def _looks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(other_namespaces, "_LOOK_SECONDS", -1.0)
+    monkeypatch.setattr(elsewhere, "_LOOK_SECONDS", -1.0)
 
 
 @pytest.fixture

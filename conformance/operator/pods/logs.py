@@ -14,7 +14,7 @@ from pathlib import Path
 
 import urllib3
 
-from conformance.kube import CONNECT_SECONDS, Api
+from conformance.kube import Api
 from conformance.model.errors import InfraError
 from conformance.operator.resources import PODS
 
@@ -85,7 +85,7 @@ class PodLogs:
     def open(self, path: str, **params: str) -> urllib3.BaseHTTPResponse:
         """One request for a log."""
         query = {**params, "container": self._container, "timestamps": "true"}
-        return self._api.stream(path, params=query, connect=CONNECT_SECONDS, read=SILENCE_SECONDS)
+        return self._api.stream(path, params=query, silence=SILENCE_SECONDS)
 
     def write(self, line: bytes) -> None:
         """Take one line."""

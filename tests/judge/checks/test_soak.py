@@ -26,7 +26,7 @@ from conformance.judge.verdict import Judgement, judge
 from conformance.model.exemptions import Retained
 from conformance.model.transition import add_multinode
 from conformance.model.verdict import CheckerName, Finding, Verdict
-from conformance.record import endings
+from conformance.record.run_record import case_begins, case_conforms, read_endings
 from tests.builders import (
     OPERATOR,
     PLATFORM,
@@ -52,8 +52,8 @@ def end(tmp_path: Path) -> Callable[[HistoryBuilder, int], Judgement]:
     def judged(h: HistoryBuilder, case: int) -> Judgement:
         ended = History(h.records[:case])
         namespace = ended.namespace
-        endings.case_begins(tmp_path, namespace)
-        endings.case_conforms(tmp_path, ended, others=Case(ended).others)
+        case_begins(tmp_path, namespace)
+        case_conforms(tmp_path, ended, others=Case(ended).others)
         later: list[Record] = [
             record
             for record in h.records[case:]
@@ -64,7 +64,7 @@ def end(tmp_path: Path) -> Callable[[HistoryBuilder, int], Judgement]:
             revision=h.revision, graphs=(),
         )  # fmt: skip
         header = dataclasses.replace(ended.header, scope=Scope.SOAK, namespace="")
-        return judge(History([header, *endings.read_endings(tmp_path).records, *later, last]))
+        return judge(History([header, *read_endings(tmp_path).records, *later, last]))
 
     return judged
 
@@ -212,9 +212,9 @@ def test_a_case_that_went_on_after_its_last_checkpoint_leaves_nothing_to_look_at
     h.wait(1)
     h.step(add_multinode("Frontend"), MULTI)
     history = h.history()
-    endings.case_begins(tmp_path, history.namespace)
-    endings.case_conforms(tmp_path, history, others=())
-    notes = endings.read_endings(tmp_path)
+    case_begins(tmp_path, history.namespace)
+    case_conforms(tmp_path, history, others=())
+    notes = read_endings(tmp_path)
     assert notes.failed == frozenset()
     assert notes.soaks == []
 

@@ -23,7 +23,7 @@ from conformance.judge.case import Case
 from conformance.judge.verdict import judge
 from conformance.model.transition import add_multinode, remove_multinode, scale
 from conformance.model.verdict import Verdict
-from conformance.record import endings
+from conformance.record.run_record import case_begins, case_conforms, read_endings
 from tests.builders import (
     NAMESPACE,
     OPERATOR,
@@ -377,8 +377,8 @@ def test_writes_after_a_case_are_excused_by_a_start_before_it(tmp_path: Path) ->
     h.update(live, by=OPERATOR)
     h.wait(60.0)
     ended = History(h.records[:case])
-    endings.case_begins(tmp_path, ended.namespace)
-    endings.case_conforms(tmp_path, ended, others=Case(ended).others)
+    case_begins(tmp_path, ended.namespace)
+    case_conforms(tmp_path, ended, others=Case(ended).others)
     later = [r for r in h.records[case:] if isinstance(r, Event | Write | OperatorEvent)]
     starts = [r for r in h.records[:case] if isinstance(r, OperatorEvent)]
     last = Checkpoint(
@@ -390,7 +390,7 @@ def test_writes_after_a_case_are_excused_by_a_start_before_it(tmp_path: Path) ->
         graphs=(),
     )
     header = dataclasses.replace(ended.header, scope=Scope.SOAK, namespace="")
-    found = judge(History([header, *endings.read_endings(tmp_path).records, *starts, *later, last]))
+    found = judge(History([header, *read_endings(tmp_path).records, *starts, *later, last]))
     assert found.verdict is Verdict.VIOLATES
 
 
