@@ -1,8 +1,4 @@
-"""Install an operator on a cluster and start it: `install`.
-
-As a process beside a control plane of the suite's own, in pods as it ships, or not at all where others
-installed it: the cluster says which.
-"""
+"""Install an operator as a process, in pods, or not at all: the cluster says which."""
 
 from __future__ import annotations
 
@@ -12,12 +8,10 @@ from conformance.cluster.protocol import Cluster
 from conformance.kube import Api
 from conformance.model.bounds import Bounds
 from conformance.model.installs import Placement
-from conformance.operator.events import OnEvent, OperatorEvents
 from conformance.operator.installation import Installation, WarmUp
-from conformance.operator.installed import InstalledOperator
+from conformance.operator.installed import InstalledOperator, OnEvent, OperatorEvents
 from conformance.operator.operator_options import OperatorOptions, check_options
-from conformance.operator.pods.adoption import Adoption
-from conformance.operator.pods.install import PodInstallation
+from conformance.operator.pods.install import Adoption, PodInstallation
 from conformance.operator.process.install import ProcessInstallation
 from conformance.operator.profiles import LoadedProfile
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,7 @@ from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError
 from conformance.model.profile import Profile
 from conformance.operator import probes
-from conformance.operator.events import OperatorEvents
-from conformance.operator.installed import InstalledOperator
-from conformance.operator.manifests import read_manifests
+from conformance.operator.installed import InstalledOperator, OperatorEvents
 from conformance.operator.operator_options import OperatorOptions
 from conformance.operator.profiles import LoadedProfile
 
@@ -59,17 +57,14 @@ class Installation(abc.ABC):
             self._apply()
             self._reached("installed")
             operator = self._start()
-            operator.control.wait_ready()
+            control = operator.control
+            control.wait_ready()
             self._reached("ready")
             if not self._served:
                 # Some operators bring their kinds themselves when they start.
                 self._check_kinds()
             probes.wait_for_webhooks(
-                self.api,
-                probes.dry_runs(self.profile),
-                name=self.loaded.name,
-                within=self.bounds.install,
-                check=lambda: operator.control.require_running("while its webhooks were tried"),
+                self.api, self.profile, within=self.bounds.install, check=control.require_running
             )
             operator.probes = probes.check_features(self.api, self.profile, where=self.loaded.shown)
             self._reached("probed")
@@ -77,7 +72,7 @@ class Installation(abc.ABC):
                 warm_up(operator)
                 self._reached("warm")
             operator.served, operator.seconds = self._served, self._seconds
-            operator.control.supervise()
+            control.supervise()
         except BaseException:
             # The first error is the one to tell.
             with contextlib.suppress(InfraError):
@@ -87,8 +82,7 @@ class Installation(abc.ABC):
 
     @abc.abstractmethod
     def _apply(self) -> None:
-        """Namespace, what the operator needs in the cluster, kinds, certificates, webhooks: all that
-        must be there before it starts. Calls `_check_kinds` if the kinds must be."""
+        """Apply all that must be there before it starts; call `_check_kinds` if the kinds must be."""
 
     @abc.abstractmethod
     def _start(self) -> InstalledOperator:
@@ -99,10 +93,6 @@ class Installation(abc.ABC):
         where = self.loaded.shown
         self._served = probes.check_versions(self.api, self.profile, where=where)
         self._reached("kinds served")
-
-    def read(self, entries: Sequence[str], where: str) -> list[dict[str, Any]]:
-        """The manifests that a field of the profile lists; `where` names it in errors."""
-        return read_manifests(self.loaded, entries, what=where, crds=self.options.crds)
 
     def send(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         """Server-side apply; waits until CRDs are served."""

@@ -1,18 +1,23 @@
-"""An operator on a cluster, as a process or in pods: `InstalledOperator`, `OperatorControl`."""
+"""An operator on a cluster, as a process or in pods: what it is, what rules it, what happened to it."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeAlias
 
-from conformance.history.records import OperatorEvent
+from conformance.history.records import OperatorEvent, OperatorEventKind
+from conformance.model.crash import CrashScanner
 from conformance.model.errors import InfraError
-from conformance.operator.events import OperatorEvents
 from conformance.operator.probes import Probe
 from conformance.operator.profiles import LoadedProfile
+
+OnEvent: TypeAlias = Callable[[OperatorEvent], None]
+_ENDS = (OperatorEventKind.STOPPED, OperatorEventKind.KILLED, OperatorEventKind.EXITED)
 
 
 class StartError(InfraError):
@@ -32,8 +37,7 @@ class OperatorControl(Protocol):
         """End it at once, as a node failure would."""
 
     def start(self) -> None:
-        """Start it again and wait until it is ready. Raises StartError with the reason if it does not
-        get there."""
+        """Start it again and wait until it is ready. Raises StartError with the reason."""
 
     def wait_ready(self) -> None:
         """Wait until it is ready after a start. Raises StartError with the reason."""
@@ -44,6 +48,44 @@ class OperatorControl(Protocol):
     def supervise(self) -> None:
         """From now on see to it that it is started again after an exit that nobody asked for: the exit
         is on record, and other cases need an operator."""
+
+
+class OperatorEvents:
+    """The events of one operator, in order. `on_event` gets each as it comes, from any thread."""
+
+    def __init__(self, on_event: OnEvent | None = None) -> None:
+        self._on_event = on_event
+        self._events: list[OperatorEvent] = []
+        self._crashes = CrashScanner()
+        self._lock = threading.Lock()
+
+    @property
+    def so_far(self) -> list[OperatorEvent]:
+        with self._lock:
+            return list(self._events)
+
+    def add(self, kind: OperatorEventKind, text: str = "") -> None:
+        """Note what happens just now. An exit with a traceback as its last words is a crash, too."""
+        if kind in _ENDS:
+            with self._lock:
+                traceback = self._crashes.ended()
+            if traceback and kind is OperatorEventKind.EXITED:
+                self._note(OperatorEventKind.PANIC, traceback)
+        self._note(kind, text)
+
+    def read(self, line: str) -> None:
+        """Look for a crash in the next line of the operator's log."""
+        with self._lock:
+            crashed = self._crashes.read(line)
+        if crashed:
+            self._note(OperatorEventKind.PANIC, line.strip()[:300])
+
+    def _note(self, kind: OperatorEventKind, text: str) -> None:
+        event = OperatorEvent(kind=kind, at=time.time(), text=text)
+        with self._lock:
+            self._events.append(event)
+        if self._on_event is not None:
+            self._on_event(event)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -71,7 +113,7 @@ class InstalledOperator:
 
     @property
     def events(self) -> list[OperatorEvent]:
-        """What happened to it so far, in order."""
+        """What happened to it so far. An EXITED among them is one that nobody asked for: a finding."""
         return self.event_log.so_far
 
     def close(self) -> None:

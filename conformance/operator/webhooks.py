@@ -1,23 +1,23 @@
-"""How admission and conversion requests reach a process on loopback. Pure: manifests in, manifests
-out.
+"""How admission and conversion requests reach an operator. Pure: manifests in, manifests out.
 
-The operator's own manifests name a Service. That reference stays; only a port and the CA are added,
-and the Service is made of type ExternalName to localhost: the API server follows it. Some operators
-check at start that their CRDs' conversion stanza is a service reference, so replacing it by a URL
-will not do.
+For a process on loopback, the operator's own reference to a Service stays; only a port and the CA are
+added, and the Service is made of type ExternalName to localhost: the API server follows it. Some
+operators check at start that their CRDs' conversion is a service reference, so a URL will not do.
 """
 
 from __future__ import annotations
 
+import base64
 import copy
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-ADMISSION_KINDS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
-CRD_KIND = "CustomResourceDefinition"
-_NO_CA = "Cg=="
-"""What scaffolded manifests hold until somebody fills in a CA."""
+from conformance.operator.resources import CRDS, VALIDATING_WEBHOOKS
+
+_ADMISSION_KINDS = (VALIDATING_WEBHOOKS.kind, "MutatingWebhookConfiguration")
+_NO_CA = (None, "", "Cg==")
+"""Scaffolded manifests hold the last until somebody fills in a CA."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -35,37 +35,33 @@ class ServiceRef:
     @property
     def hosts(self) -> list[str]:
         """All names under which it is reached within a cluster."""
-        short = f"{self.name}.{self.namespace}"
-        return [self.host, short, f"{self.host}.cluster.local"]
+        return [self.host, f"{self.name}.{self.namespace}", f"{self.host}.cluster.local"]
 
 
 def services(manifests: Iterable[Mapping[str, Any]]) -> list[ServiceRef]:
-    """Services that webhook configurations and conversion stanzas refer to, sorted, each once."""
+    """Services that webhook configurations and conversions refer to, sorted, each once."""
     found = {
         ServiceRef(str(service.get("namespace", "")), str(service.get("name", "")))
         for manifest in manifests
-        for client in _clients(manifest)
-        if (service := client.get("service"))
+        for service in (client["service"] for client in _clients_by_service(manifest))
     }
     return sorted(found)
 
 
 def service_of(manifest: Mapping[str, Any]) -> ServiceRef | None:
     """The manifest's own name, if it is a Service."""
-    if manifest["kind"] != "Service":
-        return None
     metadata = manifest["metadata"]
-    return ServiceRef(str(metadata.get("namespace") or ""), str(metadata["name"]))
+    name = ServiceRef(str(metadata.get("namespace") or ""), str(metadata["name"]))
+    return name if manifest["kind"] == "Service" else None
 
 
 def reachable(manifest: Mapping[str, Any], *, port: int, ca_bundle: str) -> dict[str, Any]:
     """A copy whose service references carry the port and the CA (base64). A client given by URL,
     and a manifest of another kind, stay as they are."""
     copied = copy.deepcopy(dict(manifest))
-    for client in _clients(copied):
-        if client.get("service"):
-            client["service"]["port"] = port
-            client["caBundle"] = ca_bundle
+    for client in _clients_by_service(copied):
+        client["service"]["port"] = port
+        client["caBundle"] = ca_bundle
     return copied
 
 
@@ -73,8 +69,8 @@ def trusting(manifest: Mapping[str, Any], *, ca_bundle: str) -> dict[str, Any]:
     """A copy in which each service reference without a CA gets this one (base64): what cert-manager
     adds to an installation."""
     copied = copy.deepcopy(dict(manifest))
-    for client in _clients(copied):
-        if client.get("service") and client.get("caBundle") in (None, "", _NO_CA):
+    for client in _clients_by_service(copied):
+        if client.get("caBundle") in _NO_CA:
             client["caBundle"] = ca_bundle
     return copied
 
@@ -93,12 +89,23 @@ def external_name(reference: ServiceRef, *, port: int) -> dict[str, Any]:
     }
 
 
+def tls_secret(name: str, namespace: str, content: Mapping[str, bytes]) -> dict[str, Any]:
+    """A Secret with these files, as cert-manager would make it: tls.crt, tls.key and ca.crt."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "kubernetes.io/tls",
+        "metadata": {"name": name, "namespace": namespace},
+        "data": {key: base64.b64encode(part).decode() for key, part in content.items()},
+    }
+
+
 def guarded(manifests: Iterable[Mapping[str, Any]], *, group: str, resource: str) -> set[str]:
     """API versions for which a validating webhook is configured for a resource; `*` for all."""
     return {
         version
         for manifest in manifests
-        if manifest.get("kind") == "ValidatingWebhookConfiguration"
+        if manifest.get("kind") == VALIDATING_WEBHOOKS.kind
         for webhook in manifest.get("webhooks") or ()
         for rule in webhook.get("rules") or ()
         if {group, "*"} & set(rule.get("apiGroups") or ())
@@ -107,11 +114,16 @@ def guarded(manifests: Iterable[Mapping[str, Any]], *, group: str, resource: str
     }
 
 
-def _clients(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    if manifest.get("kind") in ADMISSION_KINDS:
-        for webhook in manifest.get("webhooks") or ():
-            yield webhook.get("clientConfig") or {}
-    elif manifest.get("kind") == CRD_KIND:
+def _clients_by_service(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The client configurations of a manifest that name a Service."""
+    hooks: list[dict[str, Any]] = []
+    if manifest.get("kind") in _ADMISSION_KINDS:
+        hooks = manifest.get("webhooks") or []
+    elif manifest.get("kind") == CRDS.kind:
         conversion = (manifest.get("spec") or {}).get("conversion") or {}
         if conversion.get("strategy") == "Webhook":
-            yield (conversion.get("webhook") or {}).get("clientConfig") or {}
+            hooks = [conversion.get("webhook") or {}]
+    for hook in hooks:
+        client = hook.get("clientConfig") or {}
+        if client.get("service"):
+            yield client

@@ -8,8 +8,16 @@ from typing import Any
 import pytest
 
 from conformance.model.errors import UsageError
-from conformance.operator.pods.adapt import Adaptation, RealNodes, fits, own_container
-from conformance.operator.pods.pod_template import images, pod_template, repository, tag
+from conformance.operator.pods.adapt import (
+    Adaptation,
+    RealNodes,
+    fits,
+    images,
+    own_container,
+    pod_template,
+    repository,
+    tag,
+)
 
 from .pods import deployment, ignored_webhook, rbac
 

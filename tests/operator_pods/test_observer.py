@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.model.labels import ENDED
-from conformance.operator.pods.observer import Observer
+from conformance.operator.pods.watcher import Observer
 
 Raw = dict[str, Any]
 

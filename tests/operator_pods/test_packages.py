@@ -16,8 +16,7 @@ from conformance.operator import profiles
 from conformance.operator.operator_options import OperatorOptions, check_options
 from conformance.operator.pods.adapt import Adaptation
 from conformance.operator.pods.commands import run
-from conformance.operator.pods.helm import Chart, Helm, check_hooks
-from conformance.operator.pods.packages import Package, read_package
+from conformance.operator.pods.packages import Helm, Package, check_hooks, read_package
 
 from .pods import write_operator
 
@@ -164,10 +163,16 @@ def test_hooks_that_are_placed_or_not_run_or_on_real_nodes_are_fine() -> None:
 
 
 def test_uninstall_ignores_a_release_that_is_not_there(tmp_path: Path, programs: Path) -> None:
-    chart = Chart(reference="op", release="mine", namespace="ops")
     log = tmp_path / "log"
     (programs / "helm").write_text(f'#!/bin/sh\necho "$*" > {log}\n', encoding="utf-8")
-    Helm(chart, kubeconfig=tmp_path / "k", operator="x").uninstall(within=30)
+    Helm(
+        program="helm",
+        chart="op",
+        release="mine",
+        namespace="ops",
+        kubeconfig=tmp_path / "k",
+        arguments=(),
+    ).uninstall(within=30)
     assert "uninstall mine --namespace ops --ignore-not-found" in log.read_text(encoding="utf-8")
 
 

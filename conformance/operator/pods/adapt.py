@@ -1,4 +1,4 @@
-"""What is changed in the manifests that an operator ships with. Pure: manifests in, manifests out.
+"""What is changed in the manifests that an operator ships with, before an apply or in the cluster.
 
 Its image, arguments for faults, on which nodes it runs, a CA where webhooks lack one, and labels by
 which it is found again. Never its rights: a missing verb is the operator's, and a finding.
@@ -7,15 +7,31 @@ which it is found again. Never its rights: a missing verb is the operator's, and
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.cluster.nodes import RealNodes
+from conformance.kube import Api, Resource, raise_for
 from conformance.model.errors import UsageError
+from conformance.model.graph import GROUP
 from conformance.operator import webhooks
-from conformance.operator.pods.pod_template import containers, pod_template, repository
-from conformance.operator.resources import DEPLOYMENTS
+from conformance.operator.resources import CRDS, DEPLOYMENTS
+
+_TEMPLATES: dict[str, tuple[str, ...]] = {
+    "Deployment": ("spec", "template"),
+    "StatefulSet": ("spec", "template"),
+    "DaemonSet": ("spec", "template"),
+    "ReplicaSet": ("spec", "template"),
+    "Job": ("spec", "template"),
+    "CronJob": ("spec", "jobTemplate", "spec", "template"),
+    "Pod": (),
+}
+"""Kind → where its pod template is."""
+
+_UNCHANGEABLE = ("Job", "Pod")
+"""Kinds whose pods cannot be changed once they are made."""
+_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +65,10 @@ class Adaptation:
         template = pod_template(changed)
         if template is not None:
             mine = self.is_mine(changed)
-            for container in containers(template):
-                self._adapt(container, mine=mine)
+            for container in _containers(template):
+                self._adapt(container, own=mine and container.get("name") == self.container)
             if self.nodes is not None:
-                place(template, self.nodes)
+                _place(template, self.nodes)
         return changed
 
     def is_mine(self, manifest: Mapping[str, Any]) -> bool:
@@ -64,10 +80,9 @@ class Adaptation:
             and metadata.get("namespace", self.namespace) == self.namespace
         )
 
-    def _adapt(self, container: dict[str, Any], *, mine: bool) -> None:
-        own = mine and container.get("name") == self.container
+    def _adapt(self, container: dict[str, Any], *, own: bool) -> None:
         image = str(container.get("image", ""))
-        if self.image and (own if not self.image_name else repository(image) == self.image_name):
+        if self.image and (repository(image) == self.image_name if self.image_name else own):
             container["image"] = self.image
         if self.loaded and container.get("image") == self.loaded:
             container["imagePullPolicy"] = "IfNotPresent"
@@ -89,7 +104,8 @@ def own_container(
             f"{adaptation.namespace} (`in_cluster.deployment`, `in_cluster.namespace`); "
             f"Deployments there: {names}"
         )
-    own = {str(c["name"]): c for c in containers(pod_template(mine) or {}, start=False)}
+    spec = (pod_template(mine) or {}).get("spec") or {}
+    own: dict[str, dict[str, Any]] = {str(c["name"]): c for c in spec.get("containers") or ()}
     if adaptation.container not in own:
         raise UsageError(
             f"{where}: the Deployment {adaptation.deployment} has no container "
@@ -98,7 +114,75 @@ def own_container(
     return own[adaptation.container]
 
 
-def place(template: dict[str, Any], nodes: RealNodes) -> None:
+def pod_template(manifest: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The pod template of a manifest that has one."""
+    path = _TEMPLATES.get(str(manifest.get("kind")))
+    if path is None:
+        return None
+    found: Any = manifest
+    for part in path:
+        found = (found or {}).get(part)
+    return found if isinstance(found, dict) else None
+
+
+def images(manifests: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Images that the manifests name, sorted, each once."""
+    templates = (pod_template(manifest) or {} for manifest in manifests)
+    return sorted({str(c.get("image", "")) for each in templates for c in _containers(each)})
+
+
+def repository(image: str) -> str:
+    """An image reference without tag and digest."""
+    head, slash, tail = image.partition("@")[0].rpartition("/")
+    return f"{head}{slash}{tail.partition(':')[0]}"
+
+
+def tag(image: str) -> str:
+    """The tag of an image reference, `latest` if it has none."""
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[2] or "latest"
+
+
+def fits(template: Mapping[str, Any], nodes: RealNodes) -> bool:
+    """True if the pods of a template run on real nodes as they are."""
+    placed = copy.deepcopy(dict(template))
+    _place(placed, nodes)
+    return placed == template
+
+
+def adapt_installed(
+    api: Api, manifests: Iterable[Mapping[str, Any]], adaptation: Adaptation
+) -> None:
+    """Change the objects that Helm has installed as they would have been changed before an apply.
+    Raises InfraError."""
+    for manifest in manifests:
+        if manifest["kind"] not in _UNCHANGEABLE:
+            group, _, version = str(manifest["apiVersion"]).rpartition("/")
+            resource = api.resource_for(manifest["kind"], group, version)
+            namespace = manifest["metadata"].get("namespace") or adaptation.namespace
+            _change(api, resource, manifest["metadata"]["name"], namespace, adaptation.apply)
+
+
+def trust_kinds(api: Api, adaptation: Adaptation) -> None:
+    """Give the conversions of the graph's group the CA if they lack one: some operators bring their
+    CRDs themselves when they start. Raises InfraError."""
+
+    def trusting(crd: dict[str, Any]) -> dict[str, Any]:
+        return webhooks.trusting(crd, ca_bundle=adaptation.ca_bundle)
+
+    for crd in api.metadata_list(CRDS)[0] if adaptation.ca_bundle else ():
+        name = str(crd["metadata"]["name"])
+        if name.endswith(f".{GROUP}"):
+            _change(api, CRDS, name, None, trusting)
+
+
+def _containers(template: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The containers of a pod template, those that only run at its start among them."""
+    spec = template.get("spec") or {}
+    yield from spec.get("initContainers") or ()
+    yield from spec.get("containers") or ()
+
+
+def _place(template: dict[str, Any], nodes: RealNodes) -> None:
     """Let the pods onto real nodes, and onto no simulated one: a container that only seems to run
     would look like an operator that does nothing."""
     spec = template.setdefault("spec", {})
@@ -119,8 +203,19 @@ def place(template: dict[str, Any], nodes: RealNodes) -> None:
             term["matchExpressions"] = [*expressions, real]
 
 
-def fits(template: Mapping[str, Any], nodes: RealNodes) -> bool:
-    """True if `place` would change nothing."""
-    placed = copy.deepcopy(dict(template))
-    place(placed, nodes)
-    return placed == template
+def _change(
+    api: Api,
+    resource: Resource,
+    name: str,
+    namespace: str | None,
+    change: Callable[[dict[str, Any]], dict[str, Any]],
+) -> None:
+    """Read, change, replace; again if somebody else was faster."""
+    for remaining in reversed(range(_TRIES)):
+        found = api.read(resource, name, namespace)
+        if found is None or (changed := change(found)) == found:
+            return
+        answer = api.replace(resource, changed, namespace)
+        if answer.code != 409 or not remaining:
+            raise_for(answer, f"changing {resource.kind} {name}")
+            return

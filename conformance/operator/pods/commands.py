@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
 
 from conformance.model.errors import InfraError, UsageError
 
@@ -34,28 +33,27 @@ def run(
     doing: str,
     within: float,
     error: type[UsageError | InfraError] = InfraError,
-    cwd: Path | None = None,
 ) -> str:
     """What the program printed. `within`: seconds. Raises `error` with its last words if it fails, and
     InfraError if the time is up."""
     env = {name: value for name, value in os.environ.items() if name not in _DROPPED}
     try:
         ended = subprocess.run(
-            list(command),
+            command,
             env=env,
-            cwd=cwd,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=within,
-            check=False,
+            check=True,
         )
     except subprocess.TimeoutExpired as expired:
         raise InfraError(f"{doing} did not finish within {within:.0f} s") from expired
+    except subprocess.CalledProcessError as failed:
+        words = _last_words(failed.stderr) or _last_words(failed.stdout)
+        raise error(f"{doing} failed: {words}") from None
     except OSError as failed:
         raise error(f"{doing} failed: {failed}") from failed
-    if ended.returncode != 0:
-        raise error(f"{doing} failed: {_last_words(ended.stderr) or _last_words(ended.stdout)}")
     return ended.stdout
 
 

@@ -31,6 +31,7 @@ from conformance.operator.pods.deployed import (
     Target,
     container_status,
     is_going,
+    is_observed,
     is_ready,
     is_running,
 )
@@ -53,18 +54,18 @@ class End(enum.StrEnum):
 
 
 class PodControl:
-    """Power over one operator's pods."""
+    """Power over one operator's pods: an `OperatorControl`."""
 
     def __init__(self, api: Api, target: Target, profile: Profile) -> None:
-        self.target = target
-        self._profile = profile
-        self.api = api
         self.deployed = Deployed(api, target)
+        self._target = target
+        self._profile = profile
+        self._api = api
         self._lock = threading.RLock()
 
     def alive(self) -> bool:
         """True if a container of it runs just now."""
-        container = self.target.container
+        container = self._target.container
         return any(is_running(p, container) and not is_going(p) for p in self.deployed.pods())
 
     def stop(self) -> None:
@@ -81,21 +82,17 @@ class PodControl:
         if webhooks are not reached."""
         with self._lock:
             deployment = self.deployed.deployment()
-            running = deployment is not None and deployment["spec"].get("replicas")
-            if running:
+            if deployment is None or not deployment["spec"].get("replicas"):
+                self._patch({"spec": {"replicas": self._target.replicas}})
+            else:
                 for pod in self.deployed.pods():
-                    state = container_status(pod, self.target.container).get("state") or {}
+                    state = container_status(pod, self._target.container).get("state") or {}
                     if (state.get("waiting") or {}).get("reason") == "CrashLoopBackOff":
                         self.deployed.delete_pod(pod, grace=1)
-            else:
-                self._patch({"spec": {"replicas": self.target.replicas}})
         self.wait_ready()
+        within = self._target.ready_within
         probes.wait_for_webhooks(
-            self.api,
-            probes.dry_runs(self._profile),
-            name=self.target.operator,
-            within=self.target.ready_within,
-            check=lambda: self.require_running("while its webhooks were tried"),
+            self._api, self._profile, within=within, check=self.require_running
         )
 
     def wait_ready(self) -> None:
@@ -104,10 +101,10 @@ class PodControl:
         began = time.monotonic()
         while not self._is_ready():
             seconds = time.monotonic() - began
-            if seconds > self.target.ready_within:
+            if seconds > self._target.ready_within:
                 raise self._not_ready(f"{seconds:.0f} s after its start")
             time.sleep(POLL)
-        wait_for_leader(self.deployed, within=self.target.ready_within)
+        wait_for_leader(self.deployed, within=self._target.ready_within)
 
     def require_running(self, when: str) -> None:
         """Raise StartError with the reason if it is not available."""
@@ -131,48 +128,45 @@ class PodControl:
 
     def _not_ready(self, when: str) -> StartError:
         why = why_not_ready(self.deployed)
-        return StartError(f"the operator {self.target.operator} was not ready {when}: {why}")
+        return StartError(f"the operator {self._target.operator} was not ready {when}: {why}")
 
     def _end(self, how: End) -> None:
+        target = self._target
         with self._lock:
-            note = f"{how.value} {time.time():.3f} {self.target.replicas}"
+            note = f"{how.value} {time.time():.3f} {target.replicas}"
             self._patch({"metadata": {"annotations": {ENDED: note}}, "spec": {"replicas": 0}})
-            grace = 2.0 if how is End.KILL else self.target.grace
+            grace = 2.0 if how is End.KILL else target.grace
             began = time.monotonic()
             while pods := self._left():
                 seconds = time.monotonic() - began
                 if seconds > grace + 2 * GONE_SECONDS:
                     names = ", ".join(str(pod["metadata"]["name"]) for pod in pods)
                     raise InfraError(
-                        f"the operator {self.target.operator} was not gone {seconds:.0f} s after it "
-                        f"was scaled to 0: {names} in namespace {self.target.namespace}"
+                        f"the operator {target.operator} was not gone {seconds:.0f} s after it was "
+                        f"scaled to 0: {names} in namespace {target.namespace}"
                     )
-                if how is End.KILL:
-                    # A node that does not answer cannot confirm an end; then it is forgotten.
-                    lost = seconds > grace + GONE_SECONDS
-                    for pod in pods:
-                        if lost or pod["metadata"].get("deletionGracePeriodSeconds") != 1:
-                            self.deployed.delete_pod(pod, grace=0 if lost else 1)
+                # A node that does not answer cannot confirm an end; then it is forgotten.
+                lost = seconds > grace + GONE_SECONDS
+                for pod in pods if how is End.KILL else ():
+                    if lost or pod["metadata"].get("deletionGracePeriodSeconds") != 1:
+                        self.deployed.delete_pod(pod, grace=0 if lost else 1)
                 time.sleep(POLL / 4)
 
     def _left(self) -> list[dict[str, Any]]:
         """Its pods; those that a controller may still make count once it has seen the scale."""
-        while True:
-            pods = self.deployed.pods()
-            if pods:
-                return pods
+        while not (pods := self.deployed.pods()):
             deployment = self.deployed.deployment()
             if deployment is None:
                 return []
-            status = deployment.get("status") or {}
-            seen = int(status.get("observedGeneration") or 0)
-            if seen >= int(deployment["metadata"]["generation"]) and not status.get("replicas"):
+            made = (deployment.get("status") or {}).get("replicas")
+            if is_observed(deployment) and not made:
                 return self.deployed.pods()
             time.sleep(POLL / 4)
+        return pods
 
     def _patch(self, body: Mapping[str, Any]) -> None:
-        target = self.target
-        answer = self.api.patch(DEPLOYMENTS, target.deployment, body, target.namespace)
+        target = self._target
+        answer = self._api.patch(DEPLOYMENTS, target.deployment, body, target.namespace)
         raise_for(answer, f"scaling the operator {target.operator}")
 
 

@@ -31,12 +31,7 @@ class Target:
 
     @classmethod
     def of(
-        cls,
-        deployment: Mapping[str, Any],
-        *,
-        operator: str,
-        container: str,
-        ready_within: float,
+        cls, deployment: Mapping[str, Any], *, operator: str, container: str, ready_within: float
     ) -> Target:
         """From the stored Deployment."""
         spec = deployment["spec"]
@@ -77,7 +72,7 @@ class Deployed:
         answer = self.api.request("GET", path, params={"fieldSelector": query})
         items = (answer.body.get("items") or []) if answer.ok else []
         items.sort(key=lambda item: str(item.get("lastTimestamp") or item.get("eventTime") or ""))
-        return [f"{item.get('reason')}: {one_line(item.get('message'))}" for item in items]
+        return [reason_of(item) for item in items]
 
     def last_line(self, pod: str, container: str = "") -> str:
         """The last line that a container (empty: the operator's own) wrote; empty where it cannot be
@@ -118,10 +113,15 @@ def is_ready(deployment: Mapping[str, Any]) -> bool:
     """True if every pod of the newest template is available, and no other pod is left."""
     spec, status = deployment.get("spec") or {}, deployment.get("status") or {}
     wanted = int(1 if spec.get("replicas") is None else spec["replicas"])
-    counts = [int(status.get(name) or 0) for name in ("replicas", "updatedReplicas")]
-    seen = int(status.get("observedGeneration") or 0) >= int(deployment["metadata"]["generation"])
-    available = int(status.get("availableReplicas") or 0)
-    return seen and wanted > 0 and counts == [wanted, wanted] and available == wanted
+    names = ("replicas", "updatedReplicas", "availableReplicas")
+    counts = {int(status.get(name) or 0) for name in names}
+    return is_observed(deployment) and wanted > 0 and counts == {wanted}
+
+
+def is_observed(deployment: Mapping[str, Any]) -> bool:
+    """True if its controller has seen its present spec."""
+    seen = (deployment.get("status") or {}).get("observedGeneration") or 0
+    return int(seen) >= int(deployment["metadata"]["generation"])
 
 
 def container_status(pod: Mapping[str, Any], container: str) -> Raw:
@@ -149,5 +149,9 @@ def exit_of(terminated: Mapping[str, Any]) -> str:
 
 def one_line(text: Any) -> str:
     """A message on one line, and not too long."""
-    lines = str(text or "").strip().splitlines()
-    return " ".join(" ".join(lines).split())[:300]
+    return " ".join(str(text or "").split())[:300]
+
+
+def reason_of(said: Mapping[str, Any]) -> str:
+    """Reason and message of a condition or an event."""
+    return f"{said.get('reason')}: {one_line(said.get('message'))}"

@@ -13,6 +13,7 @@ from conformance.operator.pods.deployed import (
     is_ready,
     is_running,
     one_line,
+    reason_of,
 )
 
 _STARTING = ("ContainerCreating", "PodInitializing", "")
@@ -28,25 +29,21 @@ def why_not_ready(deployed: Deployed) -> str:
 
 
 def _why_not_ready(deployed: Deployed) -> str:
-    target = deployed.target
-    deployment = deployed.deployment()
+    target, deployment = deployed.target, deployed.deployment()
     if deployment is None:
         return f"the Deployment {target.deployment} is gone from namespace {target.namespace}"
     conditions = (deployment.get("status") or {}).get("conditions") or ()
     for condition in conditions:
         if condition["type"] == "ReplicaFailure" and condition["status"] == "True":
-            said = f"{condition.get('reason')}: {one_line(condition.get('message'))}"
-            return f"its pods cannot be made ({said})"
+            return f"its pods cannot be made ({reason_of(condition)})"
     pods = [pod for pod in deployed.pods() if not is_going(pod)]
     if not pods:
         said = next((one_line(c.get("message")) for c in conditions), "nothing was said why")
         return f"it has no pod ({said})"
     pods.sort(key=lambda pod: str(pod["metadata"].get("creationTimestamp")), reverse=True)
-    for pod in pods:
-        if found := _of_pod(deployed, pod):
-            return found
     state = "ready now" if is_ready(deployment) else "not all available yet"
-    return f"its pods run and are {state}"
+    reasons = filter(None, (_of_pod(deployed, pod) for pod in pods))
+    return next(reasons, f"its pods run and are {state}")
 
 
 def _of_pod(deployed: Deployed, pod: Mapping[str, Any]) -> str:
@@ -55,8 +52,7 @@ def _of_pod(deployed: Deployed, pod: Mapping[str, Any]) -> str:
     conditions = {row["type"]: row for row in status.get("conditions") or ()}
     scheduled = conditions.get("PodScheduled", {})
     if scheduled.get("status") == "False":
-        said = f"{scheduled.get('reason')}: {one_line(scheduled.get('message'))}"
-        return f"its pod {name} is Pending ({said})"
+        return f"its pod {name} is Pending ({reason_of(scheduled)})"
     rows = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
     for row in rows:
         if found := _of_container(deployed, name, row):
@@ -71,23 +67,18 @@ def _of_pod(deployed: Deployed, pod: Mapping[str, Any]) -> str:
 
 
 def _of_container(deployed: Deployed, pod: str, row: Mapping[str, Any]) -> str:
-    state = row.get("state") or {}
-    waiting, ended = state.get("waiting"), state.get("terminated")
-    name = str(row["name"])
-    where = f"container {name} of its pod {pod}"
-    if waiting and str(waiting.get("reason") or "") not in _STARTING:
-        reason = str(waiting["reason"])
+    state, name = row.get("state") or {}, str(row["name"])
+    waiting, ended = state.get("waiting") or {}, state.get("terminated")
+    where, reason = f"container {name} of its pod {pod}", str(waiting.get("reason") or "")
+    if reason not in _STARTING:
         last = (row.get("lastState") or {}).get("terminated")
         if reason == "CrashLoopBackOff" and last:
             return f"{where} is in {reason} after {exit_of(last)}{_last_line(deployed, pod, name)}"
         return f"{where} waits in {reason} ({one_line(waiting.get('message')) or 'nothing said'})"
-    if ended and (ended.get("exitCode") or not row.get("ready")):
-        finished_init = not ended.get("exitCode") and name != deployed.target.container
-        return (
-            ""
-            if finished_init
-            else f"{where} ended: {exit_of(ended)}{_last_line(deployed, pod, name)}"
-        )
+    # Others end well when their work is done, the operator's own never does.
+    own = name == deployed.target.container
+    if ended and (ended.get("exitCode") or (own and not row.get("ready"))):
+        return f"{where} ended: {exit_of(ended)}{_last_line(deployed, pod, name)}"
     return ""
 
 

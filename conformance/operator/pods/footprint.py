@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from conformance.kube import Api, Resource
 from conformance.model.errors import InfraError, UsageError
@@ -20,27 +19,17 @@ from conformance.operator.resources import CRDS, NAMESPACES, served
 
 _POLL = 0.3
 _RELEASE_SECONDS = 10.0
+_SHOWN = 5
+"""So many objects are named in an error."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
+class _Ref(NamedTuple):
     """One object by name."""
 
     api_version: str
     kind: str
     namespace: str
     name: str
-
-    @classmethod
-    def of(cls, manifest: Mapping[str, Any], namespace: str) -> Ref:
-        """`namespace` is for manifests that name none."""
-        metadata = manifest["metadata"]
-        return cls(
-            str(manifest["apiVersion"]),
-            str(manifest["kind"]),
-            str(metadata.get("namespace") or namespace),
-            str(metadata["name"]),
-        )
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
@@ -53,15 +42,17 @@ class Footprint:
         """`namespace` is for manifests that name none."""
         self._api = api
         self._namespace = namespace
-        self._made: list[Ref] = []
-        self._crds_before = {str(crd["metadata"]["name"]) for crd in api.metadata_list(CRDS)[0]}
+        self._made: list[_Ref] = []
+        self._crds_before = self._crds()
 
     def plan(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         """Note those that are not there yet, before they are made. Raises UsageError if others are
         there that the suite did not label; namespaces may be."""
-        foreign: list[Ref] = []
+        foreign: list[_Ref] = []
         for manifest in manifests:
-            ref = Ref.of(manifest, self._namespace)
+            metadata = manifest["metadata"]
+            namespace = str(metadata.get("namespace") or self._namespace)
+            ref = _Ref(manifest["apiVersion"], manifest["kind"], namespace, metadata["name"])
             if ref in self._made:
                 continue
             live = self._read(ref)
@@ -70,11 +61,11 @@ class Footprint:
             elif ref.kind != NAMESPACES.kind:
                 foreign.append(ref)
         if foreign:
-            shown = ", ".join(str(ref) for ref in foreign[:5])
-            more = f" and {len(foreign) - 5} more" if len(foreign) > 5 else ""
+            rest = len(foreign) - _SHOWN
+            more = f" and {rest} more" if rest > 0 else ""
             raise UsageError(
-                f"the cluster has {shown}{more} already, which the suite did not make and will not "
-                "overwrite: use the operator that is installed there, or remove it first"
+                f"the cluster has {_shown(foreign)}{more} already, which the suite did not make and "
+                "will not overwrite: use the operator that is installed there, or remove it first"
             )
 
     def remove_graphs(self, *, within: float) -> None:
@@ -87,7 +78,7 @@ class Footprint:
         while left := [(kind, item) for kind in ours for item in self._api.metadata_list(kind)[0]]:
             seconds = time.monotonic() - began
             if seconds > within + _RELEASE_SECONDS:
-                names = ", ".join(f"{k.kind} {item['metadata']['name']}" for k, item in left[:5])
+                names = _shown([f"{kind.kind} {item['metadata']['name']}" for kind, item in left])
                 raise InfraError(f"{names} were not gone {seconds:.0f} s after their deletion")
             for kind, item in left:
                 name, namespace = item["metadata"]["name"], item["metadata"].get("namespace")
@@ -105,20 +96,20 @@ class Footprint:
         going = self._made[::-1]
         going.sort(key=lambda ref: order.get(ref.kind, 0))
         going += [
-            Ref(CRDS.api_version, CRDS.kind, "", name)
-            for crd in self._api.metadata_list(CRDS)[0]
-            if (name := str(crd["metadata"]["name"])).endswith(f".{GROUP}")
-            and name not in self._crds_before
+            _Ref(CRDS.api_version, CRDS.kind, "", name)
+            for name in sorted(self._crds() - self._crds_before)
+            if name.endswith(f".{GROUP}")
         ]
         for ref in going:
-            if resource := _resource(self._api, ref):
+            if resource := self._resource(ref):
                 with contextlib.suppress(InfraError):
                     self._api.delete(resource, ref.name, ref.namespace or None)
         deadline = time.monotonic() + within
         while left := [ref for ref in going if self._read(ref) is not None]:
             if time.monotonic() > deadline:
-                shown = ", ".join(str(ref) for ref in left[:5])
-                raise InfraError(f"{shown} were not gone {within:.0f} s after their deletion")
+                raise InfraError(
+                    f"{_shown(left)} were not gone {within:.0f} s after their deletion"
+                )
             time.sleep(_POLL)
 
     @staticmethod
@@ -126,14 +117,16 @@ class Footprint:
         """True for what an earlier run of the suite left."""
         return (live["metadata"].get("labels") or {}).get(OWNED) == "true"
 
-    def _read(self, ref: Ref) -> dict[str, Any] | None:
-        resource = _resource(self._api, ref)
+    def _crds(self) -> set[str]:
+        return {str(crd["metadata"]["name"]) for crd in self._api.metadata_list(CRDS)[0]}
+
+    def _read(self, ref: _Ref) -> dict[str, Any] | None:
+        resource = self._resource(ref)
         return self._api.read(resource, ref.name, ref.namespace or None) if resource else None
 
-
-def _resource(api: Api, ref: Ref) -> Resource | None:
-    group, _, version = ref.api_version.rpartition("/")
-    return served(api, ref.kind, group, version)
+    def _resource(self, ref: _Ref) -> Resource | None:
+        group, _, version = ref.api_version.rpartition("/")
+        return served(self._api, ref.kind, group, version)
 
 
 def settled_namespace(api: Api, name: str, *, within: float) -> dict[str, Any] | None:
@@ -147,3 +140,7 @@ def settled_namespace(api: Api, name: str, *, within: float) -> dict[str, Any] |
             raise InfraError(f"namespace {name} was still being deleted after {within:.0f} s")
         time.sleep(_POLL)
     return found
+
+
+def _shown(objects: Sequence[object]) -> str:
+    return ", ".join(str(each) for each in objects[:_SHOWN])

@@ -1,27 +1,100 @@
-"""Install an operator in pods, as it ships: `PodInstallation`."""
+"""An operator in pods: found as others installed it (`Adoption`), or installed as it ships
+(`PodInstallation`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from conformance.cluster.certificates import Authority
 from conformance.model.errors import UsageError
+from conformance.model.installs import ClusterInstall
 from conformance.model.labels import of_run
-from conformance.operator.certificate import webhook_secret
-from conformance.operator.pods import live_objects
-from conformance.operator.pods.adapt import Adaptation, own_container
-from conformance.operator.pods.adoption import Adoption
+from conformance.operator import webhooks
+from conformance.operator.installation import Installation
+from conformance.operator.installed import InstalledOperator
+from conformance.operator.pods.adapt import (
+    Adaptation,
+    adapt_installed,
+    images,
+    own_container,
+    repository,
+    trust_kinds,
+)
+from conformance.operator.pods.control import PodControl
+from conformance.operator.pods.deployed import Target
 from conformance.operator.pods.footprint import Footprint, settled_namespace
-from conformance.operator.pods.helm import check_hooks
 from conformance.operator.pods.operator_image import provide
-from conformance.operator.pods.packages import Package, image_of, read_package
-from conformance.operator.pods.pod_template import images, repository
+from conformance.operator.pods.packages import Package, check_hooks, image_of, read_package
+from conformance.operator.pods.watcher import Watcher
+from conformance.operator.resources import CRDS, DEPLOYMENTS, NAMESPACES
 from conformance.operator.templates import fill
-from conformance.operator.webhooks import CRD_KIND
 
-_FIRST = ("Namespace", CRD_KIND)
+_FIRST = (NAMESPACES.kind, CRDS.kind)
+
+
+class Adoption(Installation):
+    """The operator that others installed: nothing is written but what the warm-up writes, and closing
+    removes nothing."""
+
+    @property
+    def namespace(self) -> str:
+        return self.settings.namespace
+
+    @property
+    def settings(self) -> ClusterInstall:
+        return self.profile.pods
+
+    @property
+    def removes(self) -> bool:
+        """True if closing removes the operator: ours, where it does not go with the cluster."""
+        return not (self.cluster.operator_installed or self.cluster.throw_away)
+
+    def _apply(self) -> None:
+        """Nothing: it is there."""
+
+    def _start(self) -> InstalledOperator:
+        settings = self.settings
+        deployment = self.api.read(DEPLOYMENTS, settings.deployment, settings.namespace)
+        if deployment is None:
+            raise UsageError(
+                f"{self.loaded.shown}: there is no Deployment {settings.deployment} in namespace "
+                f"{settings.namespace} of the cluster (`in_cluster.deployment`); install the operator "
+                "there, or have the suite do so: --install-operator"
+            )
+        target = Target.of(
+            deployment,
+            operator=self.loaded.name,
+            container=settings.container,
+            ready_within=self.bounds.install,
+        )
+        control = PodControl(self.api, target, self.profile)
+        log = self.logs / f"operator-{self.loaded.name}.log"
+        self._watch(control, log)
+        return InstalledOperator(
+            loaded=self.loaded,
+            control=control,
+            attachable=asdict(target),
+            users=[_service_account(deployment)],
+            log_path=log,
+            event_log=self.events,
+            ending=self.ending,
+        )
+
+    def _watch(self, control: PodControl, log: Path) -> None:
+        """Watch the pods until the operator is closed. If it is removed then, its last events are no
+        exits, and its last words are still read."""
+        watcher = Watcher(
+            control.deployed, kubeconfig=self.cluster.kubeconfig, log=log, events=self.events
+        )
+        removal = self.ending.pop_all()
+        self.ending.callback(control.forget_ends)
+        self.ending.callback(watcher.close, gone=self.removes)
+        self.ending.callback(removal.close)
+        if self.removes:
+            self.ending.callback(watcher.look_away)
 
 
 class PodInstallation(Adoption):
@@ -31,11 +104,6 @@ class PodInstallation(Adoption):
     def labels(self) -> Mapping[str, str]:
         """By which all that is made is found again."""
         return of_run(self.cluster.run)
-
-    @property
-    def removes(self) -> bool:
-        """True where the operator does not go with the cluster."""
-        return not self.cluster.throw_away
 
     def _apply(self) -> None:
         package = read_package(
@@ -48,9 +116,7 @@ class PodInstallation(Adoption):
         adaptation = self._adaptation(package)
         image = self._provide_image(package)
         authority = Authority()
-        secret = webhook_secret(
-            package.everything, authority, settings=self.settings, where=self.loaded.shown
-        )
+        secret = self._webhook_secret(package, authority)
         bundle = authority.bundle if secret else ""
         self._adapt = replace(adaptation, loaded=image, ca_bundle=bundle)
         self._prepare_namespace(package, secret)
@@ -62,10 +128,10 @@ class PodInstallation(Adoption):
         else:
             self._send_adapted(secret)
             package.helm.install(within=self.bounds.install)
-            live_objects.adapt(self.api, package.helm.installed(), self._adapt)
+            adapt_installed(self.api, package.helm.installed(), self._adapt)
 
     def _check_kinds(self) -> None:
-        live_objects.trust_kinds(self.api, self._adapt)
+        trust_kinds(self.api, self._adapt)
         self.cluster.kinds_changed()
         super()._check_kinds()
 
@@ -88,7 +154,8 @@ class PodInstallation(Adoption):
             labels=self.labels,
         )
         own_container(package.manifests, adaptation, where=self.loaded.shown)
-        check_hooks(package.manifests if package.helm else (), nodes, where=self.loaded.shown)
+        if package.helm is not None:
+            check_hooks(package.manifests, nodes, where=self.loaded.shown)
         if self.options.image:
             adapted = [adaptation.apply(manifest) for manifest in package.manifests]
             if self.options.image not in images(adapted):
@@ -104,36 +171,56 @@ class PodInstallation(Adoption):
         image = image_of(settings, self.options)
         if not image:
             return ""
-        if not settings.dockerfile and not self.options.image:
+        dockerfile = None
+        if settings.dockerfile and not self.options.image:
+            dockerfile = self.loaded.directory / settings.dockerfile
+        elif not self.options.image:
             # What the manifests name, with its tag.
             named = [n for n in images(package.manifests) if repository(n) == repository(image)]
             image = named[0] if named else image
-        dockerfile = self.loaded.directory / settings.dockerfile if settings.dockerfile else None
-        return provide(
-            image=image,
-            dockerfile=dockerfile if not self.options.image else None,
-            load=self.cluster.load_image,
-        )
+        return provide(image=image, dockerfile=dockerfile, load=self.cluster.load_image)
+
+    def _webhook_secret(self, package: Package, authority: Authority) -> list[dict[str, Any]]:
+        """For the Services that webhooks name; none if the operator looks after its certificates."""
+        settings = self.settings
+        if not settings.certificate_secret:
+            return []
+        hosts = [host for each in webhooks.services(package.everything) for host in each.hosts]
+        if not hosts:
+            raise UsageError(
+                f"{self.loaded.shown}: `in_cluster.certificate_secret` is for the Services that "
+                "webhooks and conversions name, and none is named; leave it out"
+            )
+        pair = authority.server(hosts)
+        files = {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": authority.certificate}
+        return [webhooks.tls_secret(settings.certificate_secret, self.namespace, files)]
 
     def _prepare_namespace(self, package: Package, secret: list[dict[str, Any]]) -> None:
         """Make the namespace; before it, find out whether all that will be written may be."""
-        name = self.namespace
-        metadata: dict[str, Any] = {"name": name, "labels": self.labels}
+        metadata: dict[str, Any] = {"name": self.namespace, "labels": self.labels}
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-        found = settled_namespace(self.api, name, within=self.bounds.install)
+        within = self.bounds.install
+        found = settled_namespace(self.api, self.namespace, within=within)
         if self.removes:
-            footprint = Footprint(self.api, namespace=name)
+            footprint = Footprint(self.api, namespace=self.namespace)
             footprint.plan([namespace, *secret, *package.everything])
             # The last first: graphs while the operator can still release them, its release, the rest.
-            self.ending.callback(footprint.remove, within=self.bounds.install)
+            self.ending.callback(footprint.remove, within=within)
             if package.helm is not None:
-                self.ending.callback(package.helm.uninstall, within=self.bounds.install)
+                self.ending.callback(package.helm.uninstall, within=within)
             self.ending.callback(footprint.remove_graphs, within=self.bounds.deletion_deadline)
             if package.helm is not None and found and footprint.is_ours(found):
                 # A release that a killed run left behind.
-                package.helm.uninstall(within=self.bounds.install)
+                package.helm.uninstall(within=within)
         if found is None:
             self.send([namespace])
 
     def _send_adapted(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         self.send(self._adapt.apply(manifest) for manifest in manifests)
+
+
+def _service_account(deployment: Mapping[str, Any]) -> str:
+    """User name of the pods that a Deployment makes."""
+    spec = deployment["spec"]["template"]["spec"]
+    name = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
+    return f"system:serviceaccount:{deployment['metadata']['namespace']}:{name}"

@@ -27,27 +27,24 @@ def wait_for_leader(deployed: Deployed, *, within: float) -> float:
     """
     began = time.monotonic()
     while stale := _stale(deployed):
-        patience = max(_duration(lease) for lease in stale) + _SPARE_SECONDS
-        if time.monotonic() - began > min(patience, within):
+        durations = [float(spec.get("leaseDurationSeconds") or DEFAULT_DURATION) for spec in stale]
+        if time.monotonic() - began > min(max(durations) + _SPARE_SECONDS, within):
             break
         time.sleep(_POLL)
     return time.monotonic() - began
 
 
 def _stale(deployed: Deployed) -> list[dict[str, Any]]:
-    """Leases whose holder is named after a pod of this operator that does not live any more. A
+    """Specs of Leases whose holder is named after a pod of this operator that does not live any more. A
     holder is the pod's name and something unique (controller-runtime, pkg/leaderelection)."""
-    target = deployed.target
-    prefix = target.deployment[:_PREFIX] + ("-" if len(target.deployment) < _PREFIX else "")
-    leases = [
-        lease
-        for lease in _leases(deployed)
-        if str(_spec(lease).get("holderIdentity") or "").startswith(prefix)
-    ]
-    if not leases:
+    name = deployed.target.deployment
+    prefix = name[:_PREFIX] + ("-" if len(name) < _PREFIX else "")
+    specs = [lease.get("spec") or {} for lease in _leases(deployed)]
+    held = [spec for spec in specs if str(spec.get("holderIdentity") or "").startswith(prefix)]
+    if not held:
         return []
     alive = tuple(str(p["metadata"]["name"]) for p in deployed.pods() if not is_going(p))
-    return [lease for lease in leases if not _spec(lease)["holderIdentity"].startswith(alive)]
+    return [spec for spec in held if not spec["holderIdentity"].startswith(alive)]
 
 
 def _leases(deployed: Deployed) -> list[dict[str, Any]]:
@@ -57,11 +54,3 @@ def _leases(deployed: Deployed) -> list[dict[str, Any]]:
         if answer.ok:
             return list(answer.body.get("items") or ())
     return []
-
-
-def _spec(lease: dict[str, Any]) -> dict[str, Any]:
-    return lease.get("spec") or {}
-
-
-def _duration(lease: dict[str, Any]) -> float:
-    return float(_spec(lease).get("leaseDurationSeconds") or DEFAULT_DURATION)

@@ -6,6 +6,7 @@ a broken connection ended, and are taken off again.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 import time
@@ -55,7 +56,7 @@ class PodLogs:
         """Follow a pod from its first line on; at once, and once."""
         if uid not in self._followers and not self._closing.is_set():
             path = PODS.path(self._namespace, pod, "log")
-            self._followers[uid] = follower = _Follower(self, path, self._container)
+            self._followers[uid] = follower = _Follower(self, path)
             follower.start()
 
     def last_line(self) -> str:
@@ -80,22 +81,20 @@ class PodLogs:
         for follower in self._followers.values():
             follower.join(max(0.0, deadline - time.monotonic()))
 
-    # For the followers.
-
     def open(self, path: str, **params: str) -> urllib3.BaseHTTPResponse:
-        """One request for a log."""
+        """For a follower: one request for a log."""
         query = {**params, "container": self._container, "timestamps": "true"}
         return self._api.stream(path, params=query, connect=CONNECT_SECONDS, read=SILENCE_SECONDS)
 
     def write(self, line: bytes) -> None:
-        """Take one line."""
+        """For a follower: take one line."""
         with self._writing, self.path.open("ab") as file:
             file.write(line + b"\n")
         if self._on_line is not None:
             self._on_line(line.decode("utf-8", "replace"))
 
     def wait(self, seconds: float) -> bool:
-        """Pause; True if following is over."""
+        """For a follower: pause; True if following is over."""
         return self._closing.wait(seconds)
 
 
@@ -103,13 +102,12 @@ class _Follower(threading.Thread):
     """One pod, until it is gone: the run before, whose end may have been missed, then the present
     one for as long as it lasts; and again."""
 
-    def __init__(self, logs: PodLogs, path: str, container: str) -> None:
+    def __init__(self, logs: PodLogs, path: str) -> None:
         super().__init__(name=f"log {path.split('/')[-2]}", daemon=True)
         self._logs = logs
         self._path = path
-        self._container = container
         self._last = ("", "")
-        self._since = ""
+        self._since: dict[str, str] = {}
         self._response: urllib3.BaseHTTPResponse | None = None
 
     def run(self) -> None:
@@ -135,27 +133,19 @@ class _Follower(threading.Thread):
 
     def _read(self, **params: str) -> int:
         """Write what is new. The answer's code; 400 stands for "there is none (yet)"."""
-        if self._since:
-            params["sinceTime"] = self._since
-        response = self._logs.open(self._path, **params)
-        self._response = response
-        try:
-            if response.status != 200:
-                said = response.data.decode("utf-8", "replace")
-                if response.status not in (400, 404):
-                    raise InfraError(f"{self._path} was answered {response.status}: {said[:300]}")
-                return response.status
-            for line in _lines(response):
+        with contextlib.closing(self._logs.open(self._path, **params, **self._since)) as response:
+            self._response = response
+            if response.status not in (200, 400, 404):
+                said = response.data.decode("utf-8", "replace")[:300]
+                raise InfraError(f"{self._path} was answered {response.status}: {said}")
+            for line in _lines(response) if response.status == 200 else ():
                 stamp, _, text = line.partition(b" ")
                 seconds, fraction, zone = _parts(stamp.decode("ascii", "replace"))
                 if (seconds, fraction) > self._last:
                     self._last = seconds, fraction
-                    self._since = seconds + zone
+                    self._since = {"sinceTime": seconds + zone}
                     self._logs.write(text)
-            return 200
-        finally:
-            self._response = None
-            response.close()
+            return response.status
 
 
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:

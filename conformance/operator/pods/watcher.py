@@ -1,19 +1,33 @@
-"""Watches an operator's pods while a run lasts: events, and the log of each pod."""
+"""Watches an operator's pods while a run lasts: what happened to it, and the log of each pod."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
+from conformance.history.records import OperatorEventKind
 from conformance.model.errors import InfraError
-from conformance.operator.events import OperatorEvents
-from conformance.operator.pods.deployed import Deployed
+from conformance.model.labels import ENDED
+from conformance.operator.installed import OperatorEvents
+from conformance.operator.pods.control import End
+from conformance.operator.pods.deployed import (
+    Deployed,
+    container_status,
+    exit_of,
+    is_going,
+    is_running,
+)
 from conformance.operator.pods.logs import PodLogs
-from conformance.operator.pods.observer import Observer
 
 POLL_SECONDS = 0.25
 """Between two looks at the pods: what an event's time may be late by."""
+
+Happened: TypeAlias = tuple[OperatorEventKind, str]
+_PLANNED = {End.STOP: OperatorEventKind.STOPPED, End.KILL: OperatorEventKind.KILLED}
 
 
 class Watcher:
@@ -22,14 +36,15 @@ class Watcher:
     def __init__(
         self, deployed: Deployed, *, kubeconfig: Path, log: Path, events: OperatorEvents
     ) -> None:
+        target = deployed.target
         self._deployed = deployed
-        self._observer = Observer(deployed.target.container)
+        self._observer = Observer(target.container)
         self._events = events
         self._closing = threading.Event()
         self._logs = PodLogs(
             kubeconfig,
-            namespace=deployed.target.namespace,
-            container=deployed.target.container,
+            namespace=target.namespace,
+            container=target.container,
             path=log,
             on_line=events.read,
         )
@@ -63,3 +78,82 @@ class Watcher:
         seen = self._observer.look(deployment, pods, last_line=self._logs.last_line())
         for kind, text in seen:
             self._events.add(kind, text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Instance:
+    """One run of the operator's container."""
+
+    uid: str
+    restarts: int
+
+
+@dataclass(slots=True)
+class _Seen:
+    pod: str
+    mark: str
+    """The Deployment's note of the last planned end, when this run was first seen."""
+    ready: bool = False
+
+
+class Observer:
+    """From looks at the pods to what happened. Each run of the container starts, becomes ready and ends
+    once. Pure: objects in, events out."""
+
+    def __init__(self, container: str) -> None:
+        self._container = container
+        self._running: dict[_Instance, _Seen] = {}
+
+    def look(
+        self,
+        deployment: Mapping[str, Any] | None,
+        pods: Iterable[Mapping[str, Any]],
+        *,
+        last_line: str,
+    ) -> list[Happened]:
+        """What happened since the last look. `last_line` of the operator's log is told with an end
+        that nobody asked for."""
+        annotations = ((deployment or {}).get("metadata") or {}).get("annotations") or {}
+        mark = str(annotations.get(ENDED) or "")
+        by_uid = {str(pod["metadata"]["uid"]): pod for pod in pods}
+        now = {
+            _Instance(uid, int(self._status(pod).get("restartCount") or 0)): pod
+            for uid, pod in by_uid.items()
+            if is_running(pod, self._container)
+        }
+        happened = []
+        for instance in [known for known in self._running if known not in now]:
+            seen = self._running.pop(instance)
+            if mark and mark != seen.mark:
+                happened.append((_PLANNED[End(mark.partition(" ")[0])], f"pod {seen.pod}"))
+            else:
+                text = f"pod {seen.pod} {self._how_it_ended(by_uid.get(instance.uid))}"
+                told = f"; its last line: {last_line}" if last_line else ""
+                happened.append((OperatorEventKind.EXITED, text + told))
+        return [*happened, *self._began(now, mark)]
+
+    def _began(self, now: Mapping[_Instance, Mapping[str, Any]], mark: str) -> Iterator[Happened]:
+        for instance, pod in now.items():
+            if instance not in self._running:
+                name = str(pod["metadata"]["name"])
+                # A second replica, or a rollout, is no start of the operator.
+                if not self._running:
+                    yield OperatorEventKind.STARTED, f"pod {name}"
+                self._running[instance] = _Seen(pod=name, mark=mark)
+            seen = self._running[instance]
+            if not seen.ready and self._status(pod).get("ready"):
+                seen.ready = True
+                if sum(other.ready for other in self._running.values()) == 1:
+                    yield OperatorEventKind.READY, ""
+
+    def _how_it_ended(self, pod: Mapping[str, Any] | None) -> str:
+        if pod is None or is_going(pod):
+            return "was deleted, and not by the suite"
+        status = self._status(pod)
+        for part in ("state", "lastState"):
+            if terminated := (status.get(part) or {}).get("terminated"):
+                return f"ended with {exit_of(terminated)}"
+        return "ended with an unknown exit code"
+
+    def _status(self, pod: Mapping[str, Any]) -> dict[str, Any]:
+        return container_status(pod, self._container)

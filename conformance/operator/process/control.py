@@ -12,8 +12,7 @@ import urllib3
 from conformance.cluster.processes.process import Process
 from conformance.history.records import OperatorEventKind
 from conformance.model.errors import InfraError
-from conformance.operator.events import OperatorEvents
-from conformance.operator.installed import StartError
+from conformance.operator.installed import OperatorEvents, StartError
 
 STOP_SECONDS = 10.0
 """A program may need this long to end after SIGTERM; then it is killed."""
@@ -27,7 +26,7 @@ must not be started for ever."""
 
 
 class ProcessControl:
-    """One operator's process, from its first start on."""
+    """One operator's process, from its first start on: an `OperatorControl`."""
 
     def __init__(
         self,
@@ -40,14 +39,13 @@ class ProcessControl:
     ) -> None:
         """`process` is already started. `ready_within`: seconds from a start to readiness. An empty
         `ready_url`: it is ready when it runs."""
-        self.name = name
         self.process = process
+        self._name = name
         self._ready_url = ready_url
         self._ready_within = ready_within
         self._events = events
         # A case may kill it while it is being started again after a crash.
         self._lock = threading.RLock()
-        self._planned: OperatorEventKind | None = None
         self._restarts = 0
         self._log_read = 0
         self._pool = urllib3.PoolManager(cert_reqs="CERT_NONE")
@@ -69,7 +67,7 @@ class ProcessControl:
         """Run it again and wait until it is ready. Raises StartError, and InfraError if it runs."""
         with self._lock:
             if self.alive():
-                raise InfraError(f"the operator {self.name} already runs (pid {self.process.pid})")
+                raise InfraError(f"the operator {self._name} already runs (pid {self.process.pid})")
             self._spawn()
         self.wait_ready()
 
@@ -82,7 +80,7 @@ class ProcessControl:
             self.require_running(f"{seconds:.1f} s after its start, before it was ready")
             if seconds > self._ready_within:
                 raise StartError(
-                    f"the operator {self.name} was not ready {seconds:.0f} s after its start: "
+                    f"the operator {self._name} was not ready {seconds:.0f} s after its start: "
                     f"{self._ready_url} (`install.ready`) did not answer 200; {self._last_words()}"
                 )
             time.sleep(0.05)
@@ -93,7 +91,7 @@ class ProcessControl:
         if not self.alive():
             self._watcher.join(STOP_SECONDS)
             raise StartError(
-                f"the operator {self.name} ended with code {self.process.returncode} {when}; "
+                f"the operator {self._name} ended with code {self.process.returncode} {when}; "
                 f"{self._last_words()}"
             )
 
@@ -125,25 +123,23 @@ class ProcessControl:
         self._watch()
 
     def _watch(self) -> None:
-        self._planned = None
+        self._planned = OperatorEventKind.EXITED
         self._events.add(OperatorEventKind.STARTED, f"pid {self.process.pid}")
         self._watcher = threading.Thread(
-            target=self._wait_for_end, name=f"watch {self.name}", daemon=True
+            target=self._wait_for_end, name=f"watch {self._name}", daemon=True
         )
         self._watcher.start()
 
     def _wait_for_end(self) -> None:
-        while True:
-            try:
+        code: int | None = None
+        while code is None:
+            with contextlib.suppress(TimeoutError):
                 code = self.process.wait(_LOG_POLL)
-                break
-            except TimeoutError:
-                self._read_log()
-        self._read_log()
-        kind = self._planned or OperatorEventKind.EXITED
+            self._read_log()
         ended = f"signal {-code}" if code < 0 else f"exit code {code}"
-        last = self.process.tail(1).strip()
+        kind = self._planned
         if kind is OperatorEventKind.EXITED:
+            last = self.process.tail(1).strip()
             self._events.add(kind, f"{ended}; its last line: {last}" if last else ended)
             threading.Thread(target=self._start_again, daemon=True).start()
         else:
