@@ -1,19 +1,25 @@
-"""An operator on a cluster, as a process or in pods: what it is, what rules it, what happened to it."""
+"""An operator on a cluster: `InstalledOperator`, its `OperatorControl` and its `OperatorEvents`."""
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeAlias
 
+from conformance.cluster.protocol import Cluster
 from conformance.history.records import OperatorEvent, OperatorEventKind
+from conformance.kube import Api, apply_manifests
+from conformance.model.bounds import Bounds
 from conformance.model.crash import CrashScanner
 from conformance.model.errors import InfraError
-from conformance.operator.probes import Probe
+from conformance.model.profile import Profile
+from conformance.operator.operator_options import OperatorOptions
+from conformance.operator.probes import Probe, check_features, check_versions, wait_for_webhooks
 from conformance.operator.profiles import LoadedProfile
 
 OnEvent: TypeAlias = Callable[[OperatorEvent], None]
@@ -40,14 +46,14 @@ class OperatorControl(Protocol):
         """Start it again and wait until it is ready. Raises StartError with the reason."""
 
     def wait_ready(self) -> None:
-        """Wait until it is ready after a start. Raises StartError with the reason."""
+        """Wait until it is ready. Raises StartError with the reason."""
 
     def require_running(self, when: str) -> None:
         """Raise StartError with the reason if it does not run; `when` says what was being done."""
 
     def supervise(self) -> None:
-        """From now on see to it that it is started again after an exit that nobody asked for: the exit
-        is on record, and other cases need an operator."""
+        """See to it that it is started again after an exit that nobody asked for: the exit is on
+        record, and other cases need an operator."""
 
 
 class OperatorEvents:
@@ -89,36 +95,82 @@ class OperatorEvents:
 
 
 @dataclass(kw_only=True, eq=False)
-class InstalledOperator:
-    """What `install` returns: ready, probed and warm. Use as a context manager, or call `close`."""
+class InstalledOperator(abc.ABC):
+    """An operator on a cluster, from its installation on. Use as a context manager, or call `close`.
 
+    `install` chooses one of its subclasses: they say how each step is done.
+    """
+
+    cluster: Cluster
     loaded: LoadedProfile
-    control: OperatorControl
-    attachable: Mapping[str, Any] | None = None
-    """Plain data from which another process gets the control (`pods.attach`); None if only its owner
-    has it."""
-    users: Sequence[str]
-    """User names under which it writes, as in the audit log."""
-    log_path: Path
-    """Its log: output of all its starts, growing."""
+    options: OperatorOptions
+    bounds: Bounds
+    logs: Path
+    """Directory for the logs of its pods and the values of its chart."""
     event_log: OperatorEvents
-    ending: contextlib.ExitStack
-    """What closes it."""
-    served: dict[str, list[str]] = field(default_factory=dict)
+    api: Api
+
+    control: OperatorControl = field(init=False)
+    attachable: Mapping[str, Any] | None = field(init=False, default=None)
+    """From which another process gets the control (`pods.attach`); None if only its owner has it."""
+    users: Sequence[str] = field(init=False)
+    """User names under which it writes, as in the audit log."""
+    log_path: Path = field(init=False)
+    """Its log: output of all its starts, growing."""
+    served: dict[str, list[str]] = field(init=False, default_factory=dict)
     """Resource → API versions that the installed CRDs serve."""
-    probes: list[Probe] = field(default_factory=list)
+    probes: list[Probe] = field(init=False, default_factory=list)
     """What the live API showed of each declared feature."""
-    seconds: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float] = field(init=False, default_factory=dict)
     """Milestone → seconds since the installation began."""
+    ending: contextlib.ExitStack = field(init=False, default_factory=contextlib.ExitStack)
+    """What undoes the installation, the last first."""
+    _began: float = field(init=False, default_factory=time.monotonic)
+
+    @property
+    def profile(self) -> Profile:
+        return self.loaded.profile
 
     @property
     def events(self) -> list[OperatorEvent]:
         """What happened to it so far. An EXITED among them is one that nobody asked for: a finding."""
         return self.event_log.so_far
 
+    @property
+    @abc.abstractmethod
+    def namespace(self) -> str:
+        """Its own, and that of manifests that name none."""
+
+    def run(self, *, warm_up: WarmUp | None = None) -> Self:
+        """All steps of the installation, in the order in which a real one must happen. If one fails,
+        what was started and made is ended and removed."""
+        try:
+            self._apply()
+            self._reached("installed")
+            self._start()
+            self.control.wait_ready()
+            self._reached("ready")
+            if not self.served:
+                # Some operators bring their kinds themselves when they start.
+                self._check_kinds()
+            within, check = self.bounds.install, self.control.require_running
+            wait_for_webhooks(self.api, self.profile, within=within, check=check)
+            self.probes = check_features(self.api, self.profile, where=self.loaded.shown)
+            self._reached("probed")
+            if warm_up is not None:
+                warm_up(self)
+                self._reached("warm")
+            self.control.supervise()
+        except BaseException:
+            # The first error is the one to tell.
+            with contextlib.suppress(InfraError):
+                self.close()
+            raise
+        return self
+
     def close(self) -> None:
-        """End it for good, and remove what `install` made where that does not go with the cluster.
-        Raises InfraError if something stays; what can be removed is."""
+        """End it for good, and remove what was made if it does not go with the cluster. Raises
+        InfraError if something stays; what can be removed is."""
         self.ending.close()
 
     def __enter__(self) -> Self:
@@ -126,3 +178,26 @@ class InstalledOperator:
 
     def __exit__(self, *_error: object) -> None:
         self.close()
+
+    @abc.abstractmethod
+    def _apply(self) -> None:
+        """Apply all that must be there before it starts; call `_check_kinds` if the kinds must be."""
+
+    @abc.abstractmethod
+    def _start(self) -> None:
+        """Start it, or find it started: set `control`, `users` and `log_path`."""
+
+    def _check_kinds(self) -> None:
+        """The kinds are there: compare their versions with the profile. Raises UsageError."""
+        self.served = check_versions(self.api, self.profile, where=self.loaded.shown)
+        self._reached("kinds served")
+
+    def _send(self, manifests: Iterable[Mapping[str, Any]]) -> None:
+        """Server-side apply; waits until CRDs are served."""
+        apply_manifests(self.api, manifests, namespace=self.namespace)
+
+    def _reached(self, milestone: str) -> None:
+        self.seconds[milestone] = round(time.monotonic() - self._began, 3)
+
+
+WarmUp: TypeAlias = Callable[[InstalledOperator], None]

@@ -31,11 +31,9 @@ from conformance.model.profile import Profile
 from conformance.operator import webhooks
 from conformance.operator.resources import CRDS, VALIDATING_WEBHOOKS, served
 
-PROBE_IMAGE = "example.com/dgd-conformance/probe:1.0.0"
+_PROBE_IMAGE = "example.com/dgd-conformance/probe:1.0.0"
 """A semantic version as tag: some operators refuse anything else."""
-
 _POLL = 0.2
-
 _REACHED = range(200, 500)
 """Answers that show that every webhook was reached: a call that failed is a 500."""
 
@@ -105,7 +103,7 @@ def wait_for_webhooks(
     """Wait until the dry run of a graph passes every webhook and conversion, in each version: until it
     is answered by more than "a webhook could not be called". Calls `check`, with what is being done,
     between two tries. Raises InfraError with the API server's own words after `within` seconds."""
-    container = {"image": PROBE_IMAGE, "command": ["serve"], "args": ["--probe"]}
+    container = {"image": _PROBE_IMAGE, "command": ["serve"], "args": ["--probe"]}
     graph = Graph(
         name="dgd-conformance-probe",
         services=(Service(name="Frontend", role=Role.FRONTEND, container=container),),

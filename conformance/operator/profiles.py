@@ -78,8 +78,7 @@ class LoadedProfile:
 
 
 def known() -> list[str]:
-    """Names that `load` understands, sorted. Those that begin with `_` are for copying, not
-    running."""
+    """Names that `load` understands, sorted. Those that begin with `_` are for copying alone."""
     return sorted(name for name in _named() if not name.startswith("_"))
 
 
@@ -140,13 +139,12 @@ def _missing_files(profile: Profile, directory: Path) -> Iterator[str]:
 
 
 def _shown(path: Path) -> str:
-    """The path from here if it is below, else the absolute one: what a user would type."""
+    """As a user would type it."""
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def _named() -> dict[str, Path]:
-    """Name → file of every shipped profile. A folder either holds one profile.yaml and what belongs
-    to it, or several profiles by name."""
+    """Name → file. A folder holds one profile.yaml and what belongs to it, or several by name."""
     found: dict[str, Path] = {}
     for folder in sorted(paths.operators().iterdir()):
         single = folder / _PROFILE_FILE

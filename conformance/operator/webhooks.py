@@ -29,7 +29,7 @@ class ServiceRef:
 
     @property
     def host(self) -> str:
-        """The name by which the API server checks the certificate."""
+        """By which the API server checks the certificate."""
         return f"{self.name}.{self.namespace}.svc"
 
     @property
@@ -56,8 +56,7 @@ def service_of(manifest: Mapping[str, Any]) -> ServiceRef | None:
 
 
 def reachable(manifest: Mapping[str, Any], *, port: int, ca_bundle: str) -> dict[str, Any]:
-    """A copy whose service references carry the port and the CA (base64). A client given by URL,
-    and a manifest of another kind, stay as they are."""
+    """A copy whose service references carry the port and the CA (base64); clients given by URL stay."""
     copied = copy.deepcopy(dict(manifest))
     for client in _clients_by_service(copied):
         client["service"]["port"] = port
@@ -66,8 +65,7 @@ def reachable(manifest: Mapping[str, Any], *, port: int, ca_bundle: str) -> dict
 
 
 def trusting(manifest: Mapping[str, Any], *, ca_bundle: str) -> dict[str, Any]:
-    """A copy in which each service reference without a CA gets this one (base64): what cert-manager
-    adds to an installation."""
+    """A copy whose service references all have a CA (base64), this one if need be."""
     copied = copy.deepcopy(dict(manifest))
     for client in _clients_by_service(copied):
         if client.get("caBundle") in _NO_CA:
@@ -77,27 +75,18 @@ def trusting(manifest: Mapping[str, Any], *, ca_bundle: str) -> dict[str, Any]:
 
 def external_name(reference: ServiceRef, *, port: int) -> dict[str, Any]:
     """The Service itself: an alias of localhost."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": reference.name, "namespace": reference.namespace},
-        "spec": {
-            "type": "ExternalName",
-            "externalName": "localhost",
-            "ports": [{"name": "webhook", "port": port, "protocol": "TCP"}],
-        },
-    }
+    metadata = {"name": reference.name, "namespace": reference.namespace}
+    ports = [{"name": "webhook", "port": port, "protocol": "TCP"}]
+    spec = {"type": "ExternalName", "externalName": "localhost", "ports": ports}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
 def tls_secret(name: str, namespace: str, content: Mapping[str, bytes]) -> dict[str, Any]:
     """A Secret with these files, as cert-manager would make it: tls.crt, tls.key and ca.crt."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "type": "kubernetes.io/tls",
-        "metadata": {"name": name, "namespace": namespace},
-        "data": {key: base64.b64encode(part).decode() for key, part in content.items()},
-    }
+    metadata = {"name": name, "namespace": namespace}
+    data = {key: base64.b64encode(part).decode() for key, part in content.items()}
+    kind = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls"}
+    return {**kind, "metadata": metadata, "data": data}
 
 
 def guarded(manifests: Iterable[Mapping[str, Any]], *, group: str, resource: str) -> set[str]:

@@ -87,7 +87,7 @@ def cluster(
             options=OperatorOptions(),
             bounds=Bounds(install=120.0),
             logs=tmp_path_factory.mktemp("operator"),
-            events=OperatorEvents(),
+            event_log=OperatorEvents(),
             api=Api.from_kubeconfig(cluster.kubeconfig),
         ).run()
         yield cluster

@@ -2,12 +2,11 @@
 
 An end is a scale to 0, so that it stays away until it is started. A kill also ends its containers
 at once; only a node can send SIGKILL alone, so they get SIGTERM and then at most 2 s, the shortest
-grace that a kubelet gives (kubernetes, pkg/kubelet/kuberuntime, minimumGracePeriodInSeconds). The
-pods are then really gone: with a grace of 0 the API server would forget them while they still run.
+grace that a kubelet gives (kubernetes, pkg/kubelet/kuberuntime, minimumGracePeriodInSeconds). With a
+grace of 0 the API server would forget pods that still run.
 
-Nothing else of the operator's is touched. Above all not its Lease: after an unclean end a new leader
-waits until the old one's has run out (15 s by default), which is how the operator behaves in its
-users' clusters. A start waits for the new leader instead, so that deadlines are about reconciling.
+Its Lease is not touched: after an unclean end a new leader waits until the old one's has run out, as in
+its users' clusters. A start waits for the new leader, so that deadlines are about reconciling.
 """
 
 from __future__ import annotations
@@ -36,14 +35,21 @@ from conformance.operator.pods.deployed import (
     is_running,
 )
 from conformance.operator.pods.diagnosis import why_not_ready
-from conformance.operator.pods.leadership import wait_for_leader
-from conformance.operator.resources import DEPLOYMENTS
+from conformance.operator.resources import DEPLOYMENTS, LEASES
 
 POLL = 0.2
 """Seconds between two looks at the Deployment."""
 
 GONE_SECONDS = 15.0
 """Beyond its own grace: for the controllers and the kubelet."""
+
+DEFAULT_DURATION = 15.0
+"""Of a Lease that names none: client-go's and controller-runtime's default."""
+
+_SPARE_SECONDS = 10.0
+"""A candidate asks every 2 s or so, and first measures a whole duration from when it first saw the
+Lease (client-go, leaderelection: observedTime)."""
+_PREFIX = 50
 
 
 class End(enum.StrEnum):
@@ -69,7 +75,7 @@ class PodControl:
         return any(is_running(p, container) and not is_going(p) for p in self.deployed.pods())
 
     def stop(self) -> None:
-        """Scale it to 0 and wait until its pods are gone. Raises InfraError if they stay."""
+        """Scale it to 0 and wait until its pods are gone. Raises InfraError."""
         self._end(End.STOP)
 
     def kill(self) -> None:
@@ -78,8 +84,7 @@ class PodControl:
 
     def start(self) -> None:
         """Scale it back and wait until it is ready, leads and its webhooks are reached. A pod that
-        waits for its next try after a crash is replaced. Raises StartError with the reason, InfraError
-        if webhooks are not reached."""
+        waits for its next try after a crash is replaced. Raises StartError or InfraError."""
         with self._lock:
             deployment = self.deployed.deployment()
             if deployment is None or not deployment["spec"].get("replicas"):
@@ -96,27 +101,26 @@ class PodControl:
         )
 
     def wait_ready(self) -> None:
-        """Wait until it is available and one of its pods leads (if it elects a leader). Raises
-        StartError."""
+        """Wait until it is available and a pod of it leads (if it elects one). Raises StartError."""
         began = time.monotonic()
         while not self._is_ready():
             seconds = time.monotonic() - began
             if seconds > self._target.ready_within:
-                raise self._not_ready(f"{seconds:.0f} s after its start")
+                self.require_running(f"{seconds:.0f} s after its start")
             time.sleep(POLL)
         wait_for_leader(self.deployed, within=self._target.ready_within)
 
     def require_running(self, when: str) -> None:
         """Raise StartError with the reason if it is not available."""
         if not self._is_ready():
-            raise self._not_ready(when)
+            why = why_not_ready(self.deployed)
+            raise StartError(f"the operator {self._target.operator} was not ready {when}: {why}")
 
     def supervise(self) -> None:
         """Nothing to do: the kubelet starts its containers again."""
 
     def forget_ends(self) -> None:
-        """Take the note of the last end off a Deployment that stays. Best effort: of an operator that
-        runs, it says nothing to anybody."""
+        """Take the note of the last end off a Deployment that stays. Best effort: it harms nobody."""
         with contextlib.suppress(InfraError):
             deployment = self.deployed.deployment()
             if deployment and ENDED in (deployment["metadata"].get("annotations") or {}):
@@ -125,10 +129,6 @@ class PodControl:
     def _is_ready(self) -> bool:
         deployment = self.deployed.deployment()
         return deployment is not None and is_ready(deployment)
-
-    def _not_ready(self, when: str) -> StartError:
-        why = why_not_ready(self.deployed)
-        return StartError(f"the operator {self._target.operator} was not ready {when}: {why}")
 
     def _end(self, how: End) -> None:
         target = self._target
@@ -173,3 +173,40 @@ class PodControl:
 def attach(data: Mapping[str, Any], kubeconfig: Path, profile: Profile) -> PodControl:
     """The control of an operator that another process installed, from its `attachable`."""
     return PodControl(Api.from_kubeconfig(kubeconfig, connections=4), Target(**data), profile)
+
+
+def wait_for_leader(deployed: Deployed, *, within: float) -> float:
+    """Until no Lease is held by a pod of this operator that is gone; the seconds that took.
+
+    A Lease that nobody takes over in its own duration and some is of no use any more: this ends without
+    an error, since the operator may not elect a leader at all. Unreadable Leases are not waited for.
+    """
+    began = time.monotonic()
+    while stale := _stale(deployed):
+        durations = [float(spec.get("leaseDurationSeconds") or DEFAULT_DURATION) for spec in stale]
+        if time.monotonic() - began > min(max(durations) + _SPARE_SECONDS, within):
+            break
+        time.sleep(POLL)
+    return time.monotonic() - began
+
+
+def _stale(deployed: Deployed) -> list[dict[str, Any]]:
+    """Specs of Leases whose holder is named after a pod of this operator that does not live any more. A
+    holder is the pod's name and something unique (controller-runtime, pkg/leaderelection)."""
+    name = deployed.target.deployment
+    prefix = name[:_PREFIX] + ("-" if len(name) < _PREFIX else "")
+    specs = [lease.get("spec") or {} for lease in _leases(deployed)]
+    held = [spec for spec in specs if str(spec.get("holderIdentity") or "").startswith(prefix)]
+    if not held:
+        return []
+    alive = tuple(str(p["metadata"]["name"]) for p in deployed.pods() if not is_going(p))
+    return [spec for spec in held if not spec["holderIdentity"].startswith(alive)]
+
+
+def _leases(deployed: Deployed) -> list[dict[str, Any]]:
+    """All that may be read: some operators keep theirs in kube-system."""
+    for namespace in (None, deployed.target.namespace):
+        answer = deployed.api.request("GET", LEASES.path(namespace))
+        if answer.ok:
+            return list(answer.body.get("items") or ())
+    return []

@@ -23,7 +23,6 @@ class Target:
     replicas: int
     """As installed: what a start scales to."""
     selector: str
-    """Of its pods."""
     grace: float
     """Seconds that its pods may take to end in an orderly way."""
     ready_within: float
@@ -34,12 +33,12 @@ class Target:
         cls, deployment: Mapping[str, Any], *, operator: str, container: str, ready_within: float
     ) -> Target:
         """From the stored Deployment."""
-        spec = deployment["spec"]
+        spec, metadata = deployment["spec"], deployment["metadata"]
         grace = (spec["template"].get("spec") or {}).get("terminationGracePeriodSeconds")
         return cls(
             operator=operator,
-            namespace=str(deployment["metadata"]["namespace"]),
-            deployment=str(deployment["metadata"]["name"]),
+            namespace=metadata["namespace"],
+            deployment=metadata["name"],
             container=container,
             replicas=int(spec.get("replicas") or 0) or 1,
             selector=selector(spec.get("selector") or {}),
@@ -61,12 +60,11 @@ class Deployed:
 
     def pods(self) -> list[Raw]:
         """Its pods, those that are going among them. Raises InfraError."""
-        path = PODS.path(self.target.namespace)
-        return self.api.list(path, {"labelSelector": self.target.selector})[0]
+        path, query = PODS.path(self.target.namespace), {"labelSelector": self.target.selector}
+        return self.api.list(path, query)[0]
 
     def warnings(self, name: str) -> list[str]:
-        """Messages of the warning events about an object of its namespace, the newest last; none
-        where they cannot be read."""
+        """Warning events about an object of its namespace, the newest last; none if unreadable."""
         query = f"type=Warning,involvedObject.name={name}"
         path = EVENTS.path(self.target.namespace)
         answer = self.api.request("GET", path, params={"fieldSelector": query})
@@ -75,8 +73,7 @@ class Deployed:
         return [reason_of(item) for item in items]
 
     def last_line(self, pod: str, container: str = "") -> str:
-        """The last line that a container (empty: the operator's own) wrote; empty where it cannot be
-        read."""
+        """The last line of a container (empty: the operator's own); empty if unreadable."""
         params = {"container": container or self.target.container, "tailLines": "1"}
         path = PODS.path(self.target.namespace, pod, "log")
         for previous in (None, True):
@@ -87,13 +84,9 @@ class Deployed:
 
     def delete_pod(self, pod: Mapping[str, Any], *, grace: int) -> None:
         """Delete exactly this pod. One that is gone is fine. Raises InfraError."""
-        body = {
-            "kind": "DeleteOptions",
-            "apiVersion": "v1",
-            "gracePeriodSeconds": grace,
-            "preconditions": {"uid": pod["metadata"]["uid"]},
-        }
         name = str(pod["metadata"]["name"])
+        options = {"gracePeriodSeconds": grace, "preconditions": {"uid": pod["metadata"]["uid"]}}
+        body = {"kind": "DeleteOptions", "apiVersion": "v1", **options}
         answer = self.api.request("DELETE", PODS.path(self.target.namespace, name), body)
         if answer.code not in (404, 409):
             raise_for(answer, f"deleting pod {name}")

@@ -20,8 +20,7 @@ _STARTING = ("ContainerCreating", "PodInitializing", "")
 
 
 def why_not_ready(deployed: Deployed) -> str:
-    """The reason, in the platform's own words where it has some. Never raises: it is asked for when
-    something is wrong already."""
+    """The reason, in the platform's own words. Never raises: something is wrong already."""
     try:
         return _why_not_ready(deployed)
     except InfraError as error:
@@ -83,6 +82,5 @@ def _of_container(deployed: Deployed, pod: str, row: Mapping[str, Any]) -> str:
 
 
 def _last_line(deployed: Deployed, pod: str, container: str = "") -> str:
-    """The last line of a container, by default of the operator's own."""
     line = deployed.last_line(pod, container)
     return f"; its last line: {line}" if line else ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 from conformance.cluster.certificates import Authority
@@ -13,7 +12,6 @@ from conformance.model.errors import UsageError
 from conformance.model.installs import ClusterInstall
 from conformance.model.labels import of_run
 from conformance.operator import webhooks
-from conformance.operator.installation import Installation
 from conformance.operator.installed import InstalledOperator
 from conformance.operator.pods.adapt import (
     Adaptation,
@@ -35,7 +33,7 @@ from conformance.operator.templates import fill
 _FIRST = (NAMESPACES.kind, CRDS.kind)
 
 
-class Adoption(Installation):
+class Adoption(InstalledOperator):
     """The operator that others installed: nothing is written but what the warm-up writes, and closing
     removes nothing."""
 
@@ -55,7 +53,7 @@ class Adoption(Installation):
     def _apply(self) -> None:
         """Nothing: it is there."""
 
-    def _start(self) -> InstalledOperator:
+    def _start(self) -> None:
         settings = self.settings
         deployment = self.api.read(DEPLOYMENTS, settings.deployment, settings.namespace)
         if deployment is None:
@@ -70,25 +68,17 @@ class Adoption(Installation):
             container=settings.container,
             ready_within=self.bounds.install,
         )
-        control = PodControl(self.api, target, self.profile)
-        log = self.logs / f"operator-{self.loaded.name}.log"
-        self._watch(control, log)
-        return InstalledOperator(
-            loaded=self.loaded,
-            control=control,
-            attachable=asdict(target),
-            users=[_service_account(deployment)],
-            log_path=log,
-            event_log=self.events,
-            ending=self.ending,
-        )
-
-    def _watch(self, control: PodControl, log: Path) -> None:
-        """Watch the pods until the operator is closed. If it is removed then, its last events are no
-        exits, and its last words are still read."""
+        self.attachable = asdict(target)
+        self.control = control = PodControl(self.api, target, self.profile)
+        self.users = [_service_account(deployment)]
+        self.log_path = self.logs / f"operator-{self.loaded.name}.log"
         watcher = Watcher(
-            control.deployed, kubeconfig=self.cluster.kubeconfig, log=log, events=self.events
+            control.deployed,
+            kubeconfig=self.cluster.kubeconfig,
+            log=self.log_path,
+            events=self.event_log,
         )
+        # If it is removed, its last events are no exits, and its last words are still read.
         removal = self.ending.pop_all()
         self.ending.callback(control.forget_ends)
         self.ending.callback(watcher.close, gone=self.removes)
@@ -213,10 +203,10 @@ class PodInstallation(Adoption):
                 # A release that a killed run left behind.
                 package.helm.uninstall(within=within)
         if found is None:
-            self.send([namespace])
+            self._send([namespace])
 
     def _send_adapted(self, manifests: Iterable[Mapping[str, Any]]) -> None:
-        self.send(self._adapt.apply(manifest) for manifest in manifests)
+        self._send(self._adapt.apply(manifest) for manifest in manifests)
 
 
 def _service_account(deployment: Mapping[str, Any]) -> str:

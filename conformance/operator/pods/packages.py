@@ -41,8 +41,7 @@ class Helm:
     """Version, repository and values of the chart."""
 
     def render(self, *, kube_version: str) -> list[dict[str, Any]]:
-        """All that an install would make, CRDs and hooks among it. Raises UsageError with Helm's
-        words for a chart that is not found or values that do not fit."""
+        """All that an install would make, CRDs and hooks, too. Raises UsageError in Helm's words."""
         more = ["--include-crds", "--kube-version", kube_version]
         command = ["template", self.release, self.chart, *self._in_namespace, *self.arguments]
         return _parse(self._run([*command, *more], within=_RENDER_SECONDS, error=UsageError))
@@ -185,7 +184,6 @@ def _helm(
 
 
 def _filled_values(loaded: LoadedProfile, options: OperatorOptions) -> Any:
-    """The values of the chart with their templates filled in. Raises UsageError."""
     settings = loaded.profile.pods
     image = image_of(settings, options)
     known = {

@@ -27,6 +27,8 @@ POLL_SECONDS = 0.25
 """Between two looks at the pods: what an event's time may be late by."""
 
 Happened: TypeAlias = tuple[OperatorEventKind, str]
+_Run: TypeAlias = tuple[str, int]
+"""One run of the operator's container: uid of its pod, and how often it was started again before."""
 _PLANNED = {End.STOP: OperatorEventKind.STOPPED, End.KILL: OperatorEventKind.KILLED}
 
 
@@ -80,14 +82,6 @@ class Watcher:
             self._events.add(kind, text)
 
 
-@dataclass(frozen=True, slots=True)
-class _Instance:
-    """One run of the operator's container."""
-
-    uid: str
-    restarts: int
-
-
 @dataclass(slots=True)
 class _Seen:
     pod: str
@@ -102,7 +96,7 @@ class Observer:
 
     def __init__(self, container: str) -> None:
         self._container = container
-        self._running: dict[_Instance, _Seen] = {}
+        self._running: dict[_Run, _Seen] = {}
 
     def look(
         self,
@@ -117,30 +111,30 @@ class Observer:
         mark = str(annotations.get(ENDED) or "")
         by_uid = {str(pod["metadata"]["uid"]): pod for pod in pods}
         now = {
-            _Instance(uid, int(self._status(pod).get("restartCount") or 0)): pod
+            (uid, int(self._status(pod).get("restartCount") or 0)): pod
             for uid, pod in by_uid.items()
             if is_running(pod, self._container)
         }
         happened = []
-        for instance in [known for known in self._running if known not in now]:
-            seen = self._running.pop(instance)
+        for run in [known for known in self._running if known not in now]:
+            seen = self._running.pop(run)
             if mark and mark != seen.mark:
                 happened.append((_PLANNED[End(mark.partition(" ")[0])], f"pod {seen.pod}"))
             else:
-                text = f"pod {seen.pod} {self._how_it_ended(by_uid.get(instance.uid))}"
+                text = f"pod {seen.pod} {self._how_it_ended(by_uid.get(run[0]))}"
                 told = f"; its last line: {last_line}" if last_line else ""
                 happened.append((OperatorEventKind.EXITED, text + told))
         return [*happened, *self._began(now, mark)]
 
-    def _began(self, now: Mapping[_Instance, Mapping[str, Any]], mark: str) -> Iterator[Happened]:
-        for instance, pod in now.items():
-            if instance not in self._running:
+    def _began(self, now: Mapping[_Run, Mapping[str, Any]], mark: str) -> Iterator[Happened]:
+        for run, pod in now.items():
+            if run not in self._running:
                 name = str(pod["metadata"]["name"])
                 # A second replica, or a rollout, is no start of the operator.
                 if not self._running:
                     yield OperatorEventKind.STARTED, f"pod {name}"
-                self._running[instance] = _Seen(pod=name, mark=mark)
-            seen = self._running[instance]
+                self._running[run] = _Seen(pod=name, mark=mark)
+            seen = self._running[run]
             if not seen.ready and self._status(pod).get("ready"):
                 seen.ready = True
                 if sum(other.ready for other in self._running.values()) == 1:
@@ -155,5 +149,5 @@ class Observer:
                 return f"ended with {exit_of(terminated)}"
         return "ended with an unknown exit code"
 
-    def _status(self, pod: Mapping[str, Any]) -> dict[str, Any]:
+    def _status(self, pod: Mapping[str, Any]) -> Mapping[str, Any]:
         return container_status(pod, self._container)

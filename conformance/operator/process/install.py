@@ -17,7 +17,6 @@ from conformance.cluster.protocol import ProcessHost
 from conformance.model.errors import UsageError
 from conformance.model.installs import ProcessInstall
 from conformance.operator import webhooks
-from conformance.operator.installation import Installation
 from conformance.operator.installed import InstalledOperator
 from conformance.operator.process.control import ProcessControl
 from conformance.operator.resources import CRDS
@@ -28,7 +27,7 @@ WEBHOOK_PORT = "port_webhook"
 _CERTIFICATE_FILES = ("tls.crt", "tls.key", "ca.crt")
 
 
-class ProcessInstallation(Installation):
+class ProcessInstallation(InstalledOperator):
     """One installation, step by step."""
 
     @property
@@ -63,40 +62,33 @@ class ProcessInstallation(Installation):
                 "`install.ports` or `install.fixed_ports`"
             )
         names = sorted({self.namespace, *(service.namespace for service in services)})
-        self.send(
+        self._send(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names
         )
         # The alias stands in for a Service of the same name, which could not become one.
         self._send_reachable(m for m in prerequisites if webhooks.service_of(m) not in services)
-        self.send(webhooks.external_name(service, port=self._port) for service in services)
+        self._send(webhooks.external_name(service, port=self._port) for service in services)
         if settings.cluster_admin:
             self._host.bind_cluster_admin(self.profile.identity_user)
-        self.send(self._read("rbac"))
+        self._send(self._read("rbac"))
         self._install_kinds(crds)
         self._certify([service.host for service in services])
         self._send_reachable(hooks)
         for file in self._filled("files"):
             self._add_file(self._work / file["path"], file["content"].encode())
 
-    def _start(self) -> InstalledOperator:
-        ready_url = self._filled("ready")
+    def _start(self) -> None:
         process = self._spawn()
-        control = ProcessControl(
+        self.control = control = ProcessControl(
             process,
             name=self.loaded.name,
-            ready_url=ready_url,
+            ready_url=self._filled("ready"),
             ready_within=self.bounds.install,
-            events=self.events,
+            events=self.event_log,
         )
         self.ending.callback(control.close)
-        return InstalledOperator(
-            loaded=self.loaded,
-            control=control,
-            users=(self.profile.identity_user,),
-            log_path=process.log,
-            event_log=self.events,
-            ending=self.ending,
-        )
+        self.users = (self.profile.identity_user,)
+        self.log_path = process.log
 
     def _install_kinds(self, crds: Sequence[dict[str, Any]]) -> None:
         definitions = [crd for crd in crds if crd["kind"] == CRDS.kind]
@@ -115,7 +107,7 @@ class ProcessInstallation(Installation):
         for name, data in content.items():
             self._add_file(Path(self._values["cert_dir"]) / name, data)
         if secret := self._settings.certificate_secret:
-            self.send([webhooks.tls_secret(secret, self.namespace, content)])
+            self._send([webhooks.tls_secret(secret, self.namespace, content)])
 
     def _read(self, field: str) -> list[dict[str, Any]]:
         entries = getattr(self._settings, field)
@@ -124,7 +116,7 @@ class ProcessInstallation(Installation):
     def _send_reachable(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         """Apply, with references to webhook services changed to reach the process."""
         port, bundle = self._port, self._host.ca_bundle
-        self.send(webhooks.reachable(m, port=port, ca_bundle=bundle) for m in manifests)
+        self._send(webhooks.reachable(m, port=port, ca_bundle=bundle) for m in manifests)
 
     def _add_file(self, path: Path, content: bytes) -> None:
         """A file that the program finds. One outside its working directory is seen by it alone."""
