@@ -63,7 +63,7 @@ class OperatorEvents:
         self._on_event = on_event
         self._events: list[OperatorEvent] = []
         self._crashes = CrashScanner()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     @property
     def so_far(self) -> list[OperatorEvent]:
@@ -72,26 +72,22 @@ class OperatorEvents:
 
     def add(self, kind: OperatorEventKind, text: str = "") -> None:
         """Note what happens just now. An exit with a traceback as its last words is a crash, too."""
-        if kind in _ENDS:
-            with self._lock:
-                traceback = self._crashes.ended()
+        with self._lock:
+            traceback = self._crashes.ended() if kind in _ENDS else ""
             if traceback and kind is OperatorEventKind.EXITED:
                 self._note(OperatorEventKind.PANIC, traceback)
-        self._note(kind, text)
+            self._note(kind, text)
 
     def read(self, line: str) -> None:
         """Look for a crash in the next line of the operator's log."""
         with self._lock:
-            crashed = self._crashes.read(line)
-        if crashed:
-            self._note(OperatorEventKind.PANIC, line.strip()[:300])
+            if self._crashes.read(line):
+                self._note(OperatorEventKind.PANIC, line.strip()[:300])
 
     def _note(self, kind: OperatorEventKind, text: str) -> None:
-        event = OperatorEvent(kind=kind, at=time.time(), text=text)
-        with self._lock:
-            self._events.append(event)
+        self._events.append(OperatorEvent(kind=kind, at=time.time(), text=text))
         if self._on_event is not None:
-            self._on_event(event)
+            self._on_event(self._events[-1])
 
 
 @dataclass(kw_only=True, eq=False)

@@ -38,37 +38,9 @@ def check_options(
 ) -> OperatorOptions:
     """The options with absolute paths. Raises UsageError if the profile needs some that are missing
     (names all), or one is given that it has no use for."""
-    profile, in_process = loaded.profile, placement is Placement.PROCESS
-    settings = profile.process if in_process else profile.pods
-    _check_given(loaded.name, settings, options)
-    binary, crds, chart = options.binary, options.crds, Path(options.chart).expanduser()
-    if binary is not None and not (binary.is_file() and os.access(binary, os.X_OK)):
-        why = "is not executable" if binary.is_file() else "is not a file"
-        raise UsageError(f"--operator-binary={binary} {why}; expected the operator's program")
-    if crds is not None and not crds.exists():
-        raise UsageError(f"--operator-crds={crds} does not exist; expected a directory with CRDs")
-    if options.faults and not settings.fault_argument:
-        raise UsageError(
-            f"--fault={options.faults[0]}: the operator {loaded.name} has no faults to switch on "
-            "(its profile has no `fault_argument`)"
-        )
-    for fault in options.faults if loaded.faults else ():
-        if fault not in loaded.faults:
-            close = difflib.get_close_matches(fault, loaded.faults, n=1)
-            known = f"known are {', '.join(loaded.faults)}"
-            hint = f"did you mean {close[0]}?" if close else known
-            raise UsageError(f"--fault={fault} is no fault of the operator {loaded.name}; {hint}")
-    return replace(
-        options,
-        binary=binary.resolve() if binary else None,
-        crds=crds.resolve() if crds else None,
-        chart=str(chart.resolve()) if options.chart and chart.exists() else options.chart,
-    )
-
-
-def _check_given(
-    name: str, settings: ProcessInstall | ClusterInstall, options: OperatorOptions
-) -> None:
+    profile, name = loaded.profile, loaded.name
+    settings: ProcessInstall | ClusterInstall
+    settings = profile.process if placement is Placement.PROCESS else profile.pods
     missing = []
     for field, what, value, why_unused in _OPTIONS:
         given = bool(getattr(options, field))
@@ -81,3 +53,26 @@ def _check_given(
             )
     if missing:
         raise UsageError(f"the operator {name} needs {', and '.join(missing)}")
+    binary, crds, chart = options.binary, options.crds, Path(options.chart).expanduser()
+    if binary is not None and not (binary.is_file() and os.access(binary, os.X_OK)):
+        why = "is not executable" if binary.is_file() else "is not a file"
+        raise UsageError(f"--operator-binary={binary} {why}; expected the operator's program")
+    if crds is not None and not crds.exists():
+        raise UsageError(f"--operator-crds={crds} does not exist; expected a directory with CRDs")
+    if options.faults and not settings.fault_argument:
+        raise UsageError(
+            f"--fault={options.faults[0]}: the operator {name} has no faults to switch on "
+            "(its profile has no `fault_argument`)"
+        )
+    for fault in options.faults if loaded.faults else ():
+        if fault not in loaded.faults:
+            close = difflib.get_close_matches(fault, loaded.faults, n=1)
+            known = f"known are {', '.join(loaded.faults)}"
+            hint = f"did you mean {close[0]}?" if close else known
+            raise UsageError(f"--fault={fault} is no fault of the operator {name}; {hint}")
+    return replace(
+        options,
+        binary=binary.resolve() if binary else None,
+        crds=crds.resolve() if crds else None,
+        chart=str(chart.resolve()) if options.chart and chart.exists() else options.chart,
+    )

@@ -177,13 +177,13 @@ def _versions(crd: Mapping[str, Any]) -> list[str]:
 
 
 def _has_multinode(crd: Mapping[str, Any], version: ApiVersion) -> bool:
-    for candidate in (crd.get("spec") or {}).get("versions") or ():
-        if candidate["name"] == version:
-            spec = candidate["schema"]["openAPIV3Schema"]["properties"]["spec"]
-            fields = spec.get("properties") or {}
-            if version is ApiVersion.V1ALPHA1:
-                service = (fields.get("services") or {}).get("additionalProperties") or {}
-            else:
-                service = (fields.get("components") or {}).get("items") or {}
-            return "multinode" in (service.get("properties") or {})
-    return False
+    versions = {row["name"]: row for row in (crd.get("spec") or {}).get("versions") or ()}
+    if version not in versions:
+        return False
+    spec = versions[version]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    fields = spec.get("properties") or {}
+    if version is ApiVersion.V1ALPHA1:
+        service = (fields.get("services") or {}).get("additionalProperties") or {}
+    else:
+        service = (fields.get("components") or {}).get("items") or {}
+    return "multinode" in (service.get("properties") or {})

@@ -171,7 +171,7 @@ def test_uninstall_ignores_a_release_that_is_not_there(tmp_path: Path, programs:
         release="mine",
         namespace="ops",
         kubeconfig=tmp_path / "k",
-        arguments=(),
+        options=(),
     ).uninstall(within=30)
     assert "uninstall mine --namespace ops --ignore-not-found" in log.read_text(encoding="utf-8")
 

@@ -18,12 +18,9 @@ from conformance.model.graph import GROUP
 from conformance.operator import webhooks
 from conformance.operator.resources import CRDS, DEPLOYMENTS
 
+_CONTROLLERS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job")
 _TEMPLATES: dict[str, tuple[str, ...]] = {
-    "Deployment": ("spec", "template"),
-    "StatefulSet": ("spec", "template"),
-    "DaemonSet": ("spec", "template"),
-    "ReplicaSet": ("spec", "template"),
-    "Job": ("spec", "template"),
+    **dict.fromkeys(_CONTROLLERS, ("spec", "template")),
     "CronJob": ("spec", "jobTemplate", "spec", "template"),
     "Pod": (),
 }

@@ -42,19 +42,19 @@ class PodLogs:
         self.path = path
         self.problem = ""
         """Why a log could not be read, in the API server's words; empty if all went well."""
+        self.closing = threading.Event()
         self._api = Api.from_kubeconfig(kubeconfig, connections=4)
         self._namespace = namespace
         self._container = container
         self._on_line = on_line
         self._followers: dict[str, _Follower] = {}
         self._writing = threading.Lock()
-        self._closing = threading.Event()
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
 
     def follow(self, uid: str, pod: str) -> None:
         """Follow a pod from its first line on; at once, and once."""
-        if uid not in self._followers and not self._closing.is_set():
+        if uid not in self._followers and not self.closing.is_set():
             path = PODS.path(self._namespace, pod, "log")
             self._followers[uid] = follower = _Follower(self, path)
             follower.start()
@@ -70,7 +70,7 @@ class PodLogs:
         """Stop following. `drain`: its pods are gone, so read their logs to the end first."""
         if drain:
             self._join()
-        self._closing.set()
+        self.closing.set()
         for follower in self._followers.values():
             follower.interrupt()
         self._join()
@@ -82,20 +82,16 @@ class PodLogs:
             follower.join(max(0.0, deadline - time.monotonic()))
 
     def open(self, path: str, **params: str) -> urllib3.BaseHTTPResponse:
-        """For a follower: one request for a log."""
+        """One request for a log."""
         query = {**params, "container": self._container, "timestamps": "true"}
         return self._api.stream(path, params=query, connect=CONNECT_SECONDS, read=SILENCE_SECONDS)
 
     def write(self, line: bytes) -> None:
-        """For a follower: take one line."""
+        """Take one line."""
         with self._writing, self.path.open("ab") as file:
             file.write(line + b"\n")
         if self._on_line is not None:
             self._on_line(line.decode("utf-8", "replace"))
-
-    def wait(self, seconds: float) -> bool:
-        """For a follower: pause; True if following is over."""
-        return self._closing.wait(seconds)
 
 
 class _Follower(threading.Thread):
@@ -119,13 +115,12 @@ class _Follower(threading.Thread):
             except (InfraError, urllib3.exceptions.HTTPError, OSError) as error:
                 pause = _REFUSED_SECONDS
                 self._logs.problem = str(error)
-            if self._logs.wait(pause):
+            if self._logs.closing.wait(pause):
                 return
 
     def interrupt(self) -> None:
         """End a read that waits."""
-        response = self._response
-        if response is not None:
+        if (response := self._response) is not None:
             try:
                 response.shutdown()
             except (AttributeError, OSError, ValueError, RuntimeError):

@@ -37,44 +37,40 @@ class Helm:
     release: str
     namespace: str
     kubeconfig: Path
-    arguments: Sequence[str]
+    options: Sequence[str]
     """Version, repository and values of the chart."""
 
     def render(self, *, kube_version: str) -> list[dict[str, Any]]:
         """All that an install would make, CRDs and hooks, too. Raises UsageError in Helm's words."""
-        more = ["--include-crds", "--kube-version", kube_version]
-        command = ["template", self.release, self.chart, *self._in_namespace, *self.arguments]
-        return _parse(self._run([*command, *more], within=_RENDER_SECONDS, error=UsageError))
+        options = [*self.options, "--include-crds", "--kube-version", kube_version]
+        words = "template", self.release, self.chart
+        return _parse(self._run(*words, options=options, error=UsageError))
 
     def install(self, *, within: float) -> None:
         """Install the release; hooks are waited for, pods are not. Raises InfraError."""
-        command = ["install", self.release, self.chart, *self._in_namespace, *self.arguments]
-        self._run([*command, "--timeout", f"{within:.0f}s"], within=within + _RENDER_SECONDS)
+        options = [*self.options, "--timeout", f"{within:.0f}s"]
+        words = "install", self.release, self.chart
+        self._run(*words, options=options, within=within + _RENDER_SECONDS)
 
     def installed(self) -> list[dict[str, Any]]:
         """The manifests of the installed release, without hooks and CRDs."""
-        command = ["get", "manifest", self.release, *self._in_namespace]
-        return _parse(self._run(command, within=_RENDER_SECONDS))
+        return _parse(self._run("get", "manifest", self.release))
 
     def uninstall(self, *, within: float) -> None:
         """Remove the release. One that is not there is fine. Raises InfraError."""
-        command = ["uninstall", self.release, *self._in_namespace]
-        command += ["--ignore-not-found", "--wait", "--timeout", f"{within:.0f}s"]
-        self._run(command, within=within + 10.0)
-
-    @property
-    def _in_namespace(self) -> tuple[str, str]:
-        return "--namespace", self.namespace
+        options = ["--ignore-not-found", "--wait", "--timeout", f"{within:.0f}s"]
+        self._run("uninstall", self.release, options=options, within=within + 10.0)
 
     def _run(
         self,
-        arguments: Sequence[str],
-        *,
-        within: float,
+        *words: str,
+        options: Sequence[str] = (),
+        within: float = _RENDER_SECONDS,
         error: type[UsageError | InfraError] = InfraError,
     ) -> str:
-        command = [self.program, *arguments, "--kubeconfig", str(self.kubeconfig)]
-        doing = f"helm {arguments[0]} of {self.chart} as {self.release}"
+        command = [self.program, *words, "--namespace", self.namespace, *options]
+        command += ["--kubeconfig", str(self.kubeconfig)]
+        doing = f"helm {words[0]} of {self.chart} as {self.release}"
         return run(command, doing=doing, within=within, error=error)
 
 
@@ -168,18 +164,18 @@ def _helm(
     scratch.mkdir(parents=True, exist_ok=True)
     values = scratch / f"{loaded.name}-values.yaml"
     values.write_text(yaml.safe_dump(_filled_values(loaded, options)), encoding="utf-8")
-    arguments: list[str] = []
+    chosen: list[str] = []
     if settings.chart_version and (not given or given.startswith("oci://")):
-        arguments += ["--version", settings.chart_version]
+        chosen += ["--version", settings.chart_version]
     if settings.repository and not given:
-        arguments += ["--repo", settings.repository]
+        chosen += ["--repo", settings.repository]
     return Helm(
         program=program,
         chart=given or (str(loaded.directory / path) if path else settings.chart),
         release=settings.release or loaded.name,
         namespace=settings.namespace,
         kubeconfig=kubeconfig,
-        arguments=[*arguments, "--values", str(values)],
+        options=[*chosen, "--values", str(values)],
     )
 
 
