@@ -17,6 +17,7 @@ from conformance.kube import Api, apply_manifests
 from conformance.model.bounds import Bounds
 from conformance.model.crash import CrashScanner
 from conformance.model.errors import InfraError
+from conformance.model.installs import ClusterInstall, ProcessInstall
 from conformance.model.profile import Profile
 from conformance.operator.operator_options import OperatorOptions
 from conformance.operator.probes import Probe, check_features, check_versions, wait_for_webhooks
@@ -134,8 +135,8 @@ class InstalledOperator(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def namespace(self) -> str:
-        """Its own, and that of manifests that name none."""
+    def settings(self) -> ProcessInstall | ClusterInstall:
+        """The part of the profile that says how it is installed."""
 
     def run(self, *, warm_up: WarmUp | None = None) -> Self:
         """All steps of the installation, in the order in which a real one must happen. If one fails,
@@ -190,7 +191,7 @@ class InstalledOperator(abc.ABC):
 
     def _send(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         """Server-side apply; waits until CRDs are served."""
-        apply_manifests(self.api, manifests, namespace=self.namespace)
+        apply_manifests(self.api, manifests, namespace=self.settings.namespace)
 
     def _reached(self, milestone: str) -> None:
         self.seconds[milestone] = round(time.monotonic() - self._began, 3)

@@ -110,8 +110,7 @@ def test_given_chart_replaces_the_public_one(tmp_path: Path, programs: Path) -> 
     [
         (
             {"kind": "helm", "manifests": [], "chart": "op"},
-            "installing the operator tried by its chart needs `helm`, which is not on PATH: install "
-            "Helm 3.13 or newer",
+            "/op as tried needs `helm`, which is not on PATH: install Helm 3.13 or newer",
         ),
         (
             {"kind": "kustomize", "manifests": ["op"]},
@@ -131,12 +130,12 @@ def test_what_is_missing_is_told(
 
 def test_programs_last_words_are_told(tmp_path: Path) -> None:
     with pytest.raises(InfraError, match="trying failed: first; second"):
-        run(["sh", "-c", "echo first >&2; echo second >&2; exit 3"], doing="trying", within=10)
+        run("sh", "-c", "echo first >&2; echo second >&2; exit 3", doing="trying", within=10)
 
 
 def test_program_that_hangs_is_ended(tmp_path: Path) -> None:
     with pytest.raises(InfraError, match="trying did not finish within 0 s"):
-        run(["sleep", "60"], doing="trying", within=0.2)
+        run("sleep", "60", doing="trying", within=0.2)
 
 
 def hook(kind: str, when: str, spec: dict[str, Any]) -> dict[str, Any]:
@@ -166,7 +165,6 @@ def test_uninstall_ignores_a_release_that_is_not_there(tmp_path: Path, programs:
     log = tmp_path / "log"
     (programs / "helm").write_text(f'#!/bin/sh\necho "$*" > {log}\n', encoding="utf-8")
     Helm(
-        program="helm",
         chart="op",
         release="mine",
         namespace="ops",

@@ -183,21 +183,21 @@ def _place(template: dict[str, Any], nodes: RealNodes) -> None:
     """Let the pods onto real nodes, and onto no simulated one: a container that only seems to run
     would look like an operator that does nothing."""
     spec = template.setdefault("spec", {})
-    toleration = {"key": nodes.taint, "operator": "Exists", "effect": "NoSchedule"}
-    tolerations = list(spec.get("tolerations") or ())
-    if toleration not in tolerations:
-        spec["tolerations"] = [*tolerations, toleration]
+    _add(spec, "tolerations", {"key": nodes.taint, "operator": "Exists", "effect": "NoSchedule"})
     key, value = nodes.simulated
-    real = {"key": key, "operator": "NotIn", "values": [value]}
     affinity = spec["affinity"] = spec.get("affinity") or {}
     node = affinity["nodeAffinity"] = affinity.get("nodeAffinity") or {}
     required = node.setdefault("requiredDuringSchedulingIgnoredDuringExecution", {})
     # Terms are alternatives: each of them must ask for it.
     terms = required["nodeSelectorTerms"] = required.get("nodeSelectorTerms") or [{}]
     for term in terms:
-        expressions = list(term.get("matchExpressions") or ())
-        if real not in expressions:
-            term["matchExpressions"] = [*expressions, real]
+        _add(term, "matchExpressions", {"key": key, "operator": "NotIn", "values": [value]})
+
+
+def _add(holder: dict[str, Any], field: str, item: dict[str, Any]) -> None:
+    present = holder.get(field) or []
+    if item not in present:
+        holder[field] = [*present, item]
 
 
 def _change(

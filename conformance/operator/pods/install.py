@@ -25,21 +25,15 @@ from conformance.operator.pods.control import PodControl
 from conformance.operator.pods.deployed import Target
 from conformance.operator.pods.footprint import Footprint, settled_namespace
 from conformance.operator.pods.operator_image import provide
-from conformance.operator.pods.packages import Package, check_hooks, image_of, read_package
+from conformance.operator.pods.packages import Package, check_hooks, read_package
 from conformance.operator.pods.watcher import Watcher
-from conformance.operator.resources import CRDS, DEPLOYMENTS, NAMESPACES
+from conformance.operator.resources import DEPLOYMENTS
 from conformance.operator.templates import fill
-
-_FIRST = (NAMESPACES.kind, CRDS.kind)
 
 
 class Adoption(InstalledOperator):
     """The operator that others installed: nothing is written but what the warm-up writes, and closing
     removes nothing."""
-
-    @property
-    def namespace(self) -> str:
-        return self.settings.namespace
 
     @property
     def settings(self) -> ClusterInstall:
@@ -112,9 +106,8 @@ class PodInstallation(Adoption):
         self._prepare_namespace(package, secret)
         self._send_adapted([*package.prerequisites, *package.crds])
         if package.helm is None:
-            self._send_adapted(m for m in package.manifests if m["kind"] in _FIRST)
-            self._send_adapted(secret)
-            self._send_adapted(m for m in package.manifests if m["kind"] not in _FIRST)
+            # Applied after namespaces and kinds, and before what mounts it.
+            self._send_adapted([*secret, *package.manifests])
         else:
             self._send_adapted(secret)
             package.helm.install(within=self.bounds.install)
@@ -157,17 +150,14 @@ class PodInstallation(Adoption):
         return adaptation
 
     def _provide_image(self, package: Package) -> str:
-        settings = self.settings
-        image = image_of(settings, self.options)
-        if not image:
-            return ""
-        dockerfile = None
-        if settings.dockerfile and not self.options.image:
-            dockerfile = self.loaded.directory / settings.dockerfile
-        elif not self.options.image:
+        settings, image, dockerfile = self.settings, self.options.image, None
+        if not image and settings.dockerfile:
+            image, dockerfile = settings.image, self.loaded.directory / settings.dockerfile
+        elif not image and settings.image:
             # What the manifests name, with its tag.
-            named = [n for n in images(package.manifests) if repository(n) == repository(image)]
-            image = named[0] if named else image
+            name = repository(settings.image)
+            named = [each for each in images(package.manifests) if repository(each) == name]
+            image = named[0] if named else settings.image
         return provide(image=image, dockerfile=dockerfile, load=self.cluster.load_image)
 
     def _webhook_secret(self, package: Package, authority: Authority) -> list[dict[str, Any]]:
@@ -183,16 +173,16 @@ class PodInstallation(Adoption):
             )
         pair = authority.server(hosts)
         files = {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": authority.certificate}
-        return [webhooks.tls_secret(settings.certificate_secret, self.namespace, files)]
+        return [webhooks.tls_secret(settings.certificate_secret, self.settings.namespace, files)]
 
     def _prepare_namespace(self, package: Package, secret: list[dict[str, Any]]) -> None:
         """Make the namespace; before it, find out whether all that will be written may be."""
-        metadata: dict[str, Any] = {"name": self.namespace, "labels": self.labels}
+        metadata: dict[str, Any] = {"name": self.settings.namespace, "labels": self.labels}
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
         within = self.bounds.install
-        found = settled_namespace(self.api, self.namespace, within=within)
+        found = settled_namespace(self.api, self.settings.namespace, within=within)
         if self.removes:
-            footprint = Footprint(self.api, namespace=self.namespace)
+            footprint = Footprint(self.api, namespace=self.settings.namespace)
             footprint.plan([namespace, *secret, *package.everything])
             # The last first: graphs while the operator can still release them, its release, the rest.
             self.ending.callback(footprint.remove, within=within)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from conformance.model.errors import UsageError
-from conformance.operator.pods.commands import find, run
+from conformance.operator.pods.commands import run
 
 BASE_VARIABLE = "DGD_CONFORMANCE_PYTHON_IMAGE"
 """Environment variable with the Python image that built images start from."""
@@ -22,20 +22,19 @@ DEFAULT_BASE = "python:3.13-slim"
 BUILD_SECONDS = 600.0
 """The base may have to be pulled."""
 _WHEELS = "wheels"
-_GET_DOCKER = "install Docker, or give a built image (--operator-image=REFERENCE)"
 
 
 def provide(*, image: str, dockerfile: Path | None, load: Callable[[str], None]) -> str:
     """Give the cluster the image. Returns it if the nodes have it now, else nothing: they pull it.
 
     With a Dockerfile it is built first and must be loaded; else it is loaded if the local container
-    engine has it. Raises UsageError.
+    engine has it. `image` may be empty. Raises UsageError.
     """
     if dockerfile is not None:
         _build(image, dockerfile)
         load(image)
         return image
-    if _is_local(image):
+    if image and _is_local(image):
         # A cluster that takes no images pulls this one like any other; if it cannot, its pods say so.
         with contextlib.suppress(UsageError):
             load(image)
@@ -49,25 +48,24 @@ def fetch_wheels(requirements: Path, target: Path) -> None:
     lines = requirements.read_text(encoding="utf-8").splitlines()
     names = (re.split(r"[\s<>=!~;\[#]", line.strip(), maxsplit=1)[0] for line in lines)
     pinned = [_pinned(name) for name in names if name]
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+    command = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
     command += ["--no-deps", "--only-binary=:all:", "--dest", str(target), *pinned]
     doing = f"fetching the wheels for an image ({', '.join(pinned)})"
-    run(command, doing=doing, within=BUILD_SECONDS, error=UsageError)
+    run(sys.executable, *command, doing=doing, within=BUILD_SECONDS, error=UsageError)
 
 
 def _is_local(image: str) -> bool:
     """True if there is a local container engine that has the image."""
-    docker = shutil.which("docker")
-    if docker is None:
+    try:
+        command = ["docker", "image", "inspect", "--format", "{{.Id}}", image]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
         return False
-    command = [docker, "image", "inspect", "--format", "{{.Id}}", image]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def _build(image: str, dockerfile: Path) -> None:
     """The context is a copy of the Dockerfile's folder, with the wheels beside it, so that nothing is
     written there."""
-    docker = find("docker", needed_for=f"building the image {image}", get_it=_GET_DOCKER)
     base = os.environ.get(BASE_VARIABLE) or DEFAULT_BASE
     with tempfile.TemporaryDirectory(prefix="dgd-conformance-image-") as folder:
         context = Path(folder) / "context"
@@ -78,10 +76,10 @@ def _build(image: str, dockerfile: Path) -> None:
         requirements = context / "requirements.txt"
         if requirements.is_file():
             fetch_wheels(requirements, context / _WHEELS)
-        command = [docker, "build", "--quiet", "--tag", image, "--build-arg", f"BASE={base}"]
+        command = ["build", "--quiet", "--tag", image, "--build-arg", f"BASE={base}"]
         command += ["--file", str(context / dockerfile.name), str(context)]
         doing = f"building {image} from {dockerfile} on {base} ({BASE_VARIABLE} names another base)"
-        run(command, doing=doing, within=BUILD_SECONDS, error=UsageError)
+        run("docker", *command, doing=doing, within=BUILD_SECONDS, error=UsageError)
 
 
 def _pinned(name: str) -> str:

@@ -12,15 +12,13 @@ import yaml
 
 from conformance.cluster.nodes import RealNodes
 from conformance.model.errors import InfraError, UsageError
-from conformance.model.installs import ClusterInstall, Packaging
+from conformance.model.installs import Packaging
 from conformance.operator.operator_options import OperatorOptions
 from conformance.operator.pods.adapt import fits, pod_template, repository, tag
-from conformance.operator.pods.commands import find, run
+from conformance.operator.pods.commands import run
 from conformance.operator.profiles import LoadedProfile
 from conformance.operator.templates import fill, map_texts
 
-_GET_HELM = "install Helm 3.13 or newer (https://helm.sh/docs/intro/install)"
-_GET_KUBECTL = "install kubectl (https://kubernetes.io/docs/tasks/tools)"
 _RENDER_SECONDS = 120.0
 """A chart may have to be downloaded."""
 _HOOK = "helm.sh/hook"
@@ -31,7 +29,6 @@ _INSTALL_HOOKS = {"pre-install", "post-install"}
 class Helm:
     """One release of a chart on one cluster."""
 
-    program: str
     chart: str
     """Directory, archive, `oci://` reference, or name in a repository."""
     release: str
@@ -68,10 +65,10 @@ class Helm:
         within: float = _RENDER_SECONDS,
         error: type[UsageError | InfraError] = InfraError,
     ) -> str:
-        command = [self.program, *words, "--namespace", self.namespace, *options]
+        command = [*words, "--namespace", self.namespace, *options]
         command += ["--kubeconfig", str(self.kubeconfig)]
         doing = f"helm {words[0]} of {self.chart} as {self.release}"
-        return run(command, doing=doing, within=within, error=error)
+        return run("helm", *command, doing=doing, within=within, error=error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,9 +112,9 @@ def read_package(
         )
     elif settings.kind is Packaging.KUSTOMIZE:
         doing = f"rendering the kustomization of the operator {loaded.name}"
-        kubectl = find("kubectl", needed_for=doing, get_it=_GET_KUBECTL)
-        command = [kubectl, "kustomize", str(loaded.directory / settings.manifests[0])]
-        manifests = _parse(run(command, doing=doing, within=_RENDER_SECONDS, error=UsageError))
+        folder, within = str(loaded.directory / settings.manifests[0]), _RENDER_SECONDS
+        rendered = run("kubectl", "kustomize", folder, doing=doing, within=within, error=UsageError)
+        manifests = _parse(rendered)
     else:
         manifests = listed(settings.manifests, "manifests")
     return Package(
@@ -126,11 +123,6 @@ def read_package(
         manifests=manifests,
         helm=helm,
     )
-
-
-def image_of(settings: ClusterInstall, options: OperatorOptions) -> str:
-    """The image that will run, as far as the profile and the user say it."""
-    return options.image or ("" if settings.needs_image else settings.image)
 
 
 def check_hooks(
@@ -158,30 +150,8 @@ def _helm(
     loaded: LoadedProfile, options: OperatorOptions, *, kubeconfig: Path, scratch: Path
 ) -> Helm:
     settings, given = loaded.profile.pods, options.chart
-    doing = f"installing the operator {loaded.name} by its chart"
-    program = find("helm", needed_for=doing, get_it=_GET_HELM)
     path = settings.chart_path
-    scratch.mkdir(parents=True, exist_ok=True)
-    values = scratch / f"{loaded.name}-values.yaml"
-    values.write_text(yaml.safe_dump(_filled_values(loaded, options)), encoding="utf-8")
-    chosen: list[str] = []
-    if settings.chart_version and (not given or given.startswith("oci://")):
-        chosen += ["--version", settings.chart_version]
-    if settings.repository and not given:
-        chosen += ["--repo", settings.repository]
-    return Helm(
-        program=program,
-        chart=given or (str(loaded.directory / path) if path else settings.chart),
-        release=settings.release or loaded.name,
-        namespace=settings.namespace,
-        kubeconfig=kubeconfig,
-        options=[*chosen, "--values", str(values)],
-    )
-
-
-def _filled_values(loaded: LoadedProfile, options: OperatorOptions) -> Any:
-    settings = loaded.profile.pods
-    image = image_of(settings, options)
+    image = options.image or ("" if settings.needs_image else settings.image)
     known = {
         "namespace": settings.namespace,
         "image": image,
@@ -192,7 +162,22 @@ def _filled_values(loaded: LoadedProfile, options: OperatorOptions) -> Any:
     def fill_in(text: str, field: str) -> str:
         return fill(text, known, where=f"{loaded.shown}: `{field}`")
 
-    return map_texts(settings.values, "in_cluster.values", fill_in)
+    scratch.mkdir(parents=True, exist_ok=True)
+    values = scratch / f"{loaded.name}-values.yaml"
+    filled = map_texts(settings.values, "in_cluster.values", fill_in)
+    values.write_text(yaml.safe_dump(filled), encoding="utf-8")
+    chosen: list[str] = []
+    if settings.chart_version and (not given or given.startswith("oci://")):
+        chosen += ["--version", settings.chart_version]
+    if settings.repository and not given:
+        chosen += ["--repo", settings.repository]
+    return Helm(
+        chart=given or (str(loaded.directory / path) if path else settings.chart),
+        release=settings.release or loaded.name,
+        namespace=settings.namespace,
+        kubeconfig=kubeconfig,
+        options=[*chosen, "--values", str(values)],
+    )
 
 
 def _parse(text: str) -> list[dict[str, Any]]:

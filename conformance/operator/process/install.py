@@ -31,11 +31,7 @@ class ProcessInstallation(InstalledOperator):
     """One installation, step by step."""
 
     @property
-    def namespace(self) -> str:
-        return self._settings.namespace
-
-    @property
-    def _settings(self) -> ProcessInstall:
+    def settings(self) -> ProcessInstall:
         return self.profile.process
 
     @property
@@ -45,7 +41,7 @@ class ProcessInstallation(InstalledOperator):
         return host
 
     def _apply(self) -> None:
-        settings = self._settings
+        settings = self.settings
         self.ending.enter_context(_held(settings.fixed_ports, operator=self.loaded.name))
         self._work = self._host.directory / "operators" / self.loaded.name / "work"
         self._work.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -61,7 +57,7 @@ class ProcessInstallation(InstalledOperator):
                 f"{self.loaded.shown}: its webhooks need a port named webhook in "
                 "`install.ports` or `install.fixed_ports`"
             )
-        names = sorted({self.namespace, *(service.namespace for service in services)})
+        names = sorted({self.settings.namespace, *(service.namespace for service in services)})
         self._send(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names
         )
@@ -106,11 +102,11 @@ class ProcessInstallation(InstalledOperator):
         content = {name: (folder / name).read_bytes() for name in _CERTIFICATE_FILES}
         for name, data in content.items():
             self._add_file(Path(self._values["cert_dir"]) / name, data)
-        if secret := self._settings.certificate_secret:
-            self._send([webhooks.tls_secret(secret, self.namespace, content)])
+        if secret := self.settings.certificate_secret:
+            self._send([webhooks.tls_secret(secret, self.settings.namespace, content)])
 
     def _read(self, field: str) -> list[dict[str, Any]]:
-        entries = getattr(self._settings, field)
+        entries = getattr(self.settings, field)
         return self.loaded.manifests(entries, field=f"install.{field}", crds=self.options.crds)
 
     def _send_reachable(self, manifests: Iterable[Mapping[str, Any]]) -> None:
@@ -128,7 +124,7 @@ class ProcessInstallation(InstalledOperator):
 
     def _chosen_values(self) -> dict[str, str]:
         """Placeholder → value, with ports that are free just now."""
-        settings, host = self._settings, self._host
+        settings, host = self.settings, self._host
         chosen = [name for name in settings.ports if name not in settings.fixed_ports]
         free = dict(zip(chosen, free_ports(len(chosen)), strict=True))
         values = {
@@ -154,7 +150,7 @@ class ProcessInstallation(InstalledOperator):
             where = f"{self.loaded.shown}: `{where}`"
             return fill(template, {**self._values, **more}, where=where)
 
-        value = self._settings.model_dump(include={field})[field]
+        value = self.settings.model_dump(include={field})[field]
         return map_texts(value, f"install.{field}", fill_in)
 
     def _spawn(self) -> Process:
