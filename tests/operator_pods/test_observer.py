@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.model.labels import ENDED
+from conformance.model.state import Obj
 from conformance.operator.pods.watcher import Observer
 
 Raw = dict[str, Any]
@@ -34,7 +35,9 @@ def looks(*seen: tuple[Raw | None, list[Raw]]) -> list[str]:
     events = [
         event
         for deployment, pods in seen
-        for event in observer.look(deployment, pods, last_line="the end")
+        for event in observer.look(
+            Obj(deployment) if deployment else None, [Obj(pod) for pod in pods], last_line="the end"
+        )
     ]
     return [f"{kind} {text}".strip() for kind, text in events]
 

@@ -23,13 +23,13 @@ from conformance.kube import Api, raise_for
 from conformance.model.errors import InfraError
 from conformance.model.labels import ENDED
 from conformance.model.profile import Profile
+from conformance.model.state import Obj
 from conformance.operator import probes
 from conformance.operator.installed import StartError
 from conformance.operator.pods.deployed import (
     Deployed,
     Target,
     container_status,
-    is_going,
     is_observed,
     is_ready,
     is_running,
@@ -72,7 +72,7 @@ class PodControl:
     def alive(self) -> bool:
         """True if a container of it runs just now."""
         container = self._target.container
-        return any(is_running(p, container) and not is_going(p) for p in self.deployed.pods())
+        return any(is_running(pod, container) and not pod.deleting for pod in self.deployed.pods())
 
     def stop(self) -> None:
         """Scale it to 0 and wait until its pods are gone. Raises InfraError."""
@@ -87,7 +87,7 @@ class PodControl:
         waits for its next try after a crash is replaced. Raises StartError or InfraError."""
         with self._lock:
             deployment = self.deployed.deployment()
-            if deployment is None or not deployment["spec"].get("replicas"):
+            if deployment is None or not deployment.spec.get("replicas"):
                 self._patch({"spec": {"replicas": self._target.replicas}})
             else:
                 for pod in self.deployed.pods():
@@ -123,7 +123,7 @@ class PodControl:
         """Take the note of the last end off a Deployment that stays. Best effort: it harms nobody."""
         with contextlib.suppress(InfraError):
             deployment = self.deployed.deployment()
-            if deployment and ENDED in (deployment["metadata"].get("annotations") or {}):
+            if deployment and ENDED in deployment.annotations:
                 self._patch({"metadata": {"annotations": {ENDED: None}}})
 
     def _is_ready(self) -> bool:
@@ -140,7 +140,7 @@ class PodControl:
             while pods := self._left():
                 seconds = time.monotonic() - began
                 if seconds > grace + 2 * GONE_SECONDS:
-                    names = ", ".join(str(pod["metadata"]["name"]) for pod in pods)
+                    names = ", ".join(pod.name for pod in pods)
                     raise InfraError(
                         f"the operator {target.operator} was not gone {seconds:.0f} s after it was "
                         f"scaled to 0: {names} in namespace {target.namespace}"
@@ -148,18 +148,17 @@ class PodControl:
                 # A node that does not answer cannot confirm an end; then it is forgotten.
                 lost = seconds > grace + GONE_SECONDS
                 for pod in pods if how is End.KILL else ():
-                    if lost or pod["metadata"].get("deletionGracePeriodSeconds") != 1:
+                    if lost or pod.at("metadata", "deletionGracePeriodSeconds") != 1:
                         self.deployed.delete_pod(pod, grace=0 if lost else 1)
                 time.sleep(POLL / 4)
 
-    def _left(self) -> list[dict[str, Any]]:
+    def _left(self) -> list[Obj]:
         """Its pods; those that a controller may still make count once it has seen the scale."""
         while not (pods := self.deployed.pods()):
             deployment = self.deployed.deployment()
             if deployment is None:
                 return []
-            made = (deployment.get("status") or {}).get("replicas")
-            if is_observed(deployment) and not made:
+            if is_observed(deployment) and not deployment.status.get("replicas"):
                 return self.deployed.pods()
             time.sleep(POLL / 4)
         return pods
@@ -199,7 +198,7 @@ def _stale(deployed: Deployed) -> list[dict[str, Any]]:
     held = [spec for spec in specs if str(spec.get("holderIdentity") or "").startswith(prefix)]
     if not held:
         return []
-    alive = tuple(str(p["metadata"]["name"]) for p in deployed.pods() if not is_going(p))
+    alive = tuple(pod.name for pod in deployed.pods() if not pod.deleting)
     return [spec for spec in held if not spec["holderIdentity"].startswith(alive)]
 
 

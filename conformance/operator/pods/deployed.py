@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.kube import Api, raise_for
+from conformance.model.state import Obj
 from conformance.operator.resources import DEPLOYMENTS, EVENTS, PODS
-
-Raw = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,19 +28,16 @@ class Target:
     """Seconds from a start to readiness."""
 
     @classmethod
-    def of(
-        cls, deployment: Mapping[str, Any], *, operator: str, container: str, ready_within: float
-    ) -> Target:
+    def of(cls, deployment: Obj, *, operator: str, container: str, ready_within: float) -> Target:
         """From the stored Deployment."""
-        spec, metadata = deployment["spec"], deployment["metadata"]
-        grace = (spec["template"].get("spec") or {}).get("terminationGracePeriodSeconds")
+        grace = deployment.at("spec", "template", "spec", "terminationGracePeriodSeconds")
         return cls(
             operator=operator,
-            namespace=metadata["namespace"],
-            deployment=metadata["name"],
+            namespace=deployment.namespace,
+            deployment=deployment.name,
             container=container,
-            replicas=int(spec.get("replicas") or 0) or 1,
-            selector=selector(spec.get("selector") or {}),
+            replicas=deployment.spec.get("replicas") or 1,
+            selector=selector(deployment.spec.get("selector") or {}),
             grace=30.0 if grace is None else float(grace),
             ready_within=ready_within,
         )
@@ -54,14 +50,15 @@ class Deployed:
         self.api = api
         self.target = target
 
-    def deployment(self) -> Raw | None:
+    def deployment(self) -> Obj | None:
         """The Deployment, None if it is gone. Raises InfraError."""
-        return self.api.read(DEPLOYMENTS, self.target.deployment, self.target.namespace)
+        found = self.api.read(DEPLOYMENTS, self.target.deployment, self.target.namespace)
+        return Obj(found) if found else None
 
-    def pods(self) -> list[Raw]:
+    def pods(self) -> list[Obj]:
         """Its pods, those that are going among them. Raises InfraError."""
         path, query = PODS.path(self.target.namespace), {"labelSelector": self.target.selector}
-        return self.api.list(path, query)[0]
+        return [Obj(pod) for pod in self.api.list(path, query)[0]]
 
     def warnings(self, name: str) -> list[str]:
         """Warning events about an object of its namespace, the newest last; none if unreadable."""
@@ -82,14 +79,13 @@ class Deployed:
                 return one_line(answer.body)
         return ""
 
-    def delete_pod(self, pod: Mapping[str, Any], *, grace: int) -> None:
+    def delete_pod(self, pod: Obj, *, grace: int) -> None:
         """Delete exactly this pod. One that is gone is fine. Raises InfraError."""
-        name = str(pod["metadata"]["name"])
-        options = {"gracePeriodSeconds": grace, "preconditions": {"uid": pod["metadata"]["uid"]}}
+        options = {"gracePeriodSeconds": grace, "preconditions": {"uid": pod.uid}}
         body = {"kind": "DeleteOptions", "apiVersion": "v1", **options}
-        answer = self.api.request("DELETE", PODS.path(self.target.namespace, name), body)
+        answer = self.api.request("DELETE", PODS.path(self.target.namespace, pod.name), body)
         if answer.code not in (404, 409):
-            raise_for(answer, f"deleting pod {name}")
+            raise_for(answer, f"deleting pod {pod.name}")
 
 
 def selector(spec: Mapping[str, Any]) -> str:
@@ -102,33 +98,26 @@ def selector(spec: Mapping[str, Any]) -> str:
     return ",".join(parts)
 
 
-def is_ready(deployment: Mapping[str, Any]) -> bool:
+def is_ready(deployment: Obj) -> bool:
     """True if every pod of the newest template is available, and no other pod is left."""
-    spec, status = deployment.get("spec") or {}, deployment.get("status") or {}
-    wanted = int(1 if spec.get("replicas") is None else spec["replicas"])
+    wanted = deployment.spec.get("replicas", 1)
     names = ("replicas", "updatedReplicas", "availableReplicas")
-    counts = {int(status.get(name) or 0) for name in names}
+    counts = {deployment.status.get(name, 0) for name in names}
     return is_observed(deployment) and wanted > 0 and counts == {wanted}
 
 
-def is_observed(deployment: Mapping[str, Any]) -> bool:
+def is_observed(deployment: Obj) -> bool:
     """True if its controller has seen its present spec."""
-    seen = (deployment.get("status") or {}).get("observedGeneration") or 0
-    return int(seen) >= int(deployment["metadata"]["generation"])
+    return (deployment.observed_generation or 0) >= deployment.generation
 
 
-def container_status(pod: Mapping[str, Any], container: str) -> Raw:
+def container_status(pod: Obj, container: str) -> Mapping[str, Any]:
     """The status of one container of a pod; empty before it has one."""
-    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
-    return next((dict(row) for row in statuses if row.get("name") == container), {})
+    statuses = pod.status.get("containerStatuses") or ()
+    return next((row for row in statuses if row.get("name") == container), {})
 
 
-def is_going(pod: Mapping[str, Any]) -> bool:
-    """True once its deletion was asked for."""
-    return bool(pod["metadata"].get("deletionTimestamp"))
-
-
-def is_running(pod: Mapping[str, Any], container: str) -> bool:
+def is_running(pod: Obj, container: str) -> bool:
     """True if the container runs just now."""
     return "running" in (container_status(pod, container).get("state") or {})
 

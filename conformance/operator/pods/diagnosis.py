@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.model.errors import InfraError
+from conformance.model.state import Obj
 from conformance.operator.pods.deployed import (
     Deployed,
     exit_of,
-    is_going,
     is_ready,
     is_running,
     one_line,
@@ -31,38 +31,36 @@ def _why_not_ready(deployed: Deployed) -> str:
     target, deployment = deployed.target, deployed.deployment()
     if deployment is None:
         return f"the Deployment {target.deployment} is gone from namespace {target.namespace}"
-    conditions = (deployment.get("status") or {}).get("conditions") or ()
-    for condition in conditions:
-        if condition["type"] == "ReplicaFailure" and condition["status"] == "True":
-            return f"its pods cannot be made ({reason_of(condition)})"
-    pods = [pod for pod in deployed.pods() if not is_going(pod)]
+    failure = deployment.condition("ReplicaFailure") or {}
+    if failure.get("status") == "True":
+        return f"its pods cannot be made ({reason_of(failure)})"
+    pods = [pod for pod in deployed.pods() if not pod.deleting]
     if not pods:
+        conditions = deployment.status.get("conditions") or ()
         said = next((one_line(c.get("message")) for c in conditions), "nothing was said why")
         return f"it has no pod ({said})"
-    pods.sort(key=lambda pod: str(pod["metadata"].get("creationTimestamp")), reverse=True)
+    pods.sort(key=lambda pod: pod.created, reverse=True)
     state = "ready now" if is_ready(deployment) else "not all available yet"
     reasons = filter(None, (_of_pod(deployed, pod) for pod in pods))
     return next(reasons, f"its pods run and are {state}")
 
 
-def _of_pod(deployed: Deployed, pod: Mapping[str, Any]) -> str:
+def _of_pod(deployed: Deployed, pod: Obj) -> str:
     """What is wrong with one pod; empty if it is ready."""
-    name, status = str(pod["metadata"]["name"]), pod.get("status") or {}
-    conditions = {row["type"]: row for row in status.get("conditions") or ()}
-    scheduled = conditions.get("PodScheduled", {})
+    scheduled = pod.condition("PodScheduled") or {}
     if scheduled.get("status") == "False":
-        return f"its pod {name} is Pending ({reason_of(scheduled)})"
-    rows = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
-    for row in rows:
-        if found := _of_container(deployed, name, row):
-            return found
-    if conditions.get("Ready", {}).get("status") == "True":
+        return f"its pod {pod.name} is Pending ({reason_of(scheduled)})"
+    for field in ("initContainerStatuses", "containerStatuses"):
+        for row in pod.status.get(field) or ():
+            if found := _of_container(deployed, pod.name, row):
+                return found
+    if pod.ready:
         return ""
-    warned = deployed.warnings(name)
+    warned = deployed.warnings(pod.name)
     said = f" ({warned[-1]})" if warned else ""
     if is_running(pod, deployed.target.container):
-        return f"its pod {name} runs but is not ready{said}{_last_line(deployed, name)}"
-    return f"its pod {name} is {status.get('phase') or 'not seen by a node yet'}{said}"
+        return f"its pod {pod.name} runs but is not ready{said}{_last_line(deployed, pod.name)}"
+    return f"its pod {pod.name} is {pod.status.get('phase') or 'not seen by a node yet'}{said}"
 
 
 def _of_container(deployed: Deployed, pod: str, row: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from conformance.kube import Api, Resource
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP
 from conformance.model.labels import OWNED
+from conformance.model.state import Obj
 from conformance.operator.resources import CRDS, NAMESPACES, served
 
 _POLL = 0.3
@@ -75,17 +76,17 @@ class Footprint:
         kinds = [served(self._api, kind, GROUP) for kind in (GRAPH_KIND, COMPONENT_KIND)]
         ours = [kind for kind in kinds if kind and str(kind) not in self._crds_before]
         began, released = time.monotonic(), False
-        while left := [(kind, item) for kind in ours for item in self._api.metadata_list(kind)[0]]:
+        while left := [(kind, Obj(o)) for kind in ours for o in self._api.metadata_list(kind)[0]]:
             seconds = time.monotonic() - began
             if seconds > within + _RELEASE_SECONDS:
-                names = _shown([f"{kind.kind} {item['metadata']['name']}" for kind, item in left])
+                names = _shown([graph for _, graph in left])
                 raise InfraError(f"{names} were not gone {seconds:.0f} s after their deletion")
-            for kind, item in left:
-                name, namespace = item["metadata"]["name"], item["metadata"].get("namespace")
-                if not item["metadata"].get("deletionTimestamp"):
-                    self._api.delete(kind, name, namespace)
+            for kind, graph in left:
+                if not graph.deleting:
+                    self._api.delete(kind, graph.name, graph.namespace)
                 elif seconds > within and not released:
-                    self._api.patch(kind, name, {"metadata": {"finalizers": None}}, namespace)
+                    free = {"metadata": {"finalizers": None}}
+                    self._api.patch(kind, graph.name, free, graph.namespace)
             released = seconds > within
             time.sleep(_POLL)
 
@@ -115,10 +116,10 @@ class Footprint:
     @staticmethod
     def is_ours(live: Mapping[str, Any]) -> bool:
         """True for what an earlier run of the suite left."""
-        return (live["metadata"].get("labels") or {}).get(OWNED) == "true"
+        return Obj(live).labels.get(OWNED) == "true"
 
     def _crds(self) -> set[str]:
-        return {str(crd["metadata"]["name"]) for crd in self._api.metadata_list(CRDS)[0]}
+        return {Obj(crd).name for crd in self._api.metadata_list(CRDS)[0]}
 
     def _read(self, ref: _Ref) -> dict[str, Any] | None:
         resource = self._resource(ref)

@@ -11,6 +11,7 @@ from conformance.cluster.certificates import Authority
 from conformance.model.errors import UsageError
 from conformance.model.installs import ClusterInstall
 from conformance.model.labels import of_run
+from conformance.model.state import Obj
 from conformance.operator import webhooks
 from conformance.operator.installed import InstalledOperator
 from conformance.operator.pods.adapt import (
@@ -49,13 +50,14 @@ class Adoption(InstalledOperator):
 
     def _start(self) -> None:
         settings = self.settings
-        deployment = self.api.read(DEPLOYMENTS, settings.deployment, settings.namespace)
-        if deployment is None:
+        found = self.api.read(DEPLOYMENTS, settings.deployment, settings.namespace)
+        if found is None:
             raise UsageError(
                 f"{self.loaded.shown}: there is no Deployment {settings.deployment} in namespace "
                 f"{settings.namespace} of the cluster (`in_cluster.deployment`); install the operator "
                 "there, or have the suite do so: --install-operator"
             )
+        deployment = Obj(found)
         target = Target.of(
             deployment,
             operator=self.loaded.name,
@@ -199,8 +201,8 @@ class PodInstallation(Adoption):
         self._send(self._adapt.apply(manifest) for manifest in manifests)
 
 
-def _service_account(deployment: Mapping[str, Any]) -> str:
+def _service_account(deployment: Obj) -> str:
     """User name of the pods that a Deployment makes."""
-    spec = deployment["spec"]["template"]["spec"]
+    spec = deployment.at("spec", "template", "spec")
     name = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
-    return f"system:serviceaccount:{deployment['metadata']['namespace']}:{name}"
+    return f"system:serviceaccount:{deployment.namespace}:{name}"

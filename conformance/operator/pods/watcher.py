@@ -12,13 +12,13 @@ from typing import Any, TypeAlias
 from conformance.history.records import OperatorEventKind
 from conformance.model.errors import InfraError
 from conformance.model.labels import ENDED
+from conformance.model.state import Obj
 from conformance.operator.installed import OperatorEvents
 from conformance.operator.pods.control import End
 from conformance.operator.pods.deployed import (
     Deployed,
     container_status,
     exit_of,
-    is_going,
     is_running,
 )
 from conformance.operator.pods.logs import PodLogs
@@ -76,7 +76,7 @@ class Watcher:
         # After the pods: the note of a planned end is there before a pod of it goes.
         deployment = self._deployed.deployment()
         for pod in pods:
-            self._logs.follow(str(pod["metadata"]["uid"]), str(pod["metadata"]["name"]))
+            self._logs.follow(pod.uid, pod.name)
         seen = self._observer.look(deployment, pods, last_line=self._logs.last_line())
         for kind, text in seen:
             self._events.add(kind, text)
@@ -100,18 +100,17 @@ class Observer:
 
     def look(
         self,
-        deployment: Mapping[str, Any] | None,
-        pods: Iterable[Mapping[str, Any]],
+        deployment: Obj | None,
+        pods: Iterable[Obj],
         *,
         last_line: str,
     ) -> list[Happened]:
         """What happened since the last look. `last_line` of the operator's log is told with an end
         that nobody asked for."""
-        annotations = ((deployment or {}).get("metadata") or {}).get("annotations") or {}
-        mark = str(annotations.get(ENDED) or "")
-        by_uid = {str(pod["metadata"]["uid"]): pod for pod in pods}
+        mark = deployment.annotations.get(ENDED, "") if deployment else ""
+        by_uid = {pod.uid: pod for pod in pods}
         now = {
-            (uid, int(self._status(pod).get("restartCount") or 0)): pod
+            (uid, self._status(pod).get("restartCount", 0)): pod
             for uid, pod in by_uid.items()
             if is_running(pod, self._container)
         }
@@ -126,22 +125,21 @@ class Observer:
                 happened.append((OperatorEventKind.EXITED, text + told))
         return [*happened, *self._began(now, mark)]
 
-    def _began(self, now: Mapping[_Run, Mapping[str, Any]], mark: str) -> Iterator[Happened]:
+    def _began(self, now: Mapping[_Run, Obj], mark: str) -> Iterator[Happened]:
         for run, pod in now.items():
             if run not in self._running:
-                name = str(pod["metadata"]["name"])
                 # A second replica, or a rollout, is no start of the operator.
                 if not self._running:
-                    yield OperatorEventKind.STARTED, f"pod {name}"
-                self._running[run] = _Seen(pod=name, mark=mark)
+                    yield OperatorEventKind.STARTED, f"pod {pod.name}"
+                self._running[run] = _Seen(pod=pod.name, mark=mark)
             seen = self._running[run]
             if not seen.ready and self._status(pod).get("ready"):
                 seen.ready = True
                 if sum(other.ready for other in self._running.values()) == 1:
                     yield OperatorEventKind.READY, ""
 
-    def _how_it_ended(self, pod: Mapping[str, Any] | None) -> str:
-        if pod is None or is_going(pod):
+    def _how_it_ended(self, pod: Obj | None) -> str:
+        if pod is None or pod.deleting:
             return "was deleted, and not by the suite"
         status = self._status(pod)
         for part in ("state", "lastState"):
@@ -149,5 +147,5 @@ class Observer:
                 return f"ended with {exit_of(terminated)}"
         return "ended with an unknown exit code"
 
-    def _status(self, pod: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _status(self, pod: Obj) -> Mapping[str, Any]:
         return container_status(pod, self._container)
