@@ -7,9 +7,8 @@ little would leave an API version or a feature untested and still be called conf
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from conformance.kube import Api, Resource
 from conformance.model.children import Gang
@@ -28,11 +27,17 @@ from conformance.model.graph import (
 from conformance.model.kinds import LWS, WORKLOADS
 from conformance.model.manifest import manifest
 from conformance.model.profile import Profile
+from conformance.model.state import Obj
 from conformance.operator import webhooks
 from conformance.operator.resources import CRDS, VALIDATING_WEBHOOKS, served
 
 _PROBE_IMAGE = "example.com/dgd-conformance/probe:1.0.0"
 """A semantic version as tag: some operators refuse anything else."""
+_SERVICE = {
+    ApiVersion.V1ALPHA1: ("services", "additionalProperties"),
+    ApiVersion.V1BETA1: ("components", "items"),
+}
+"""Where the schema of a graph's spec has that of a service."""
 _POLL = 0.2
 _REACHED = range(200, 500)
 """Answers that show that every webhook was reached: a call that failed is a 500."""
@@ -132,8 +137,8 @@ def _multinode(api: Api, profile: Profile) -> tuple[bool, str]:
     """Declared, all that it takes must be there; not declared, the operator's own field is enough to
     find it, wherever the kind that multinode services are made of is served, too."""
     wanted, declared = profile.multinode, Feature.MULTINODE in profile.features
-    crd = _crd(api, GRAPH_KIND) or {}
-    having = [version for version in profile.versions if _has_multinode(crd, version)]
+    crd = _crd(api, GRAPH_KIND)
+    having = [version for version in profile.versions if crd and _has_multinode(crd, version)]
     lacking = [str(version) for version in profile.versions if version not in having]
     kinds = {wanted.kind} if declared else {wanted.kind, LWS}
     present = [kind for kind in sorted(kinds) if served(api, kind, WORKLOADS[kind].group)]
@@ -168,22 +173,17 @@ def _admission(api: Api) -> tuple[bool, str]:
     return True, f"a validating webhook is configured for {GRAPH_KIND} ({shown})"
 
 
-def _crd(api: Api, kind: str) -> dict[str, Any] | None:
-    return api.read(CRDS, f"{PLURALS[kind]}.{GROUP}")
+def _crd(api: Api, kind: str) -> Obj | None:
+    found = api.read(CRDS, f"{PLURALS[kind]}.{GROUP}")
+    return Obj(found) if found else None
 
 
-def _versions(crd: Mapping[str, Any]) -> list[str]:
-    return [version["name"] for version in crd["spec"]["versions"] if version.get("served")]
+def _versions(crd: Obj) -> list[str]:
+    return [version["name"] for version in crd.spec["versions"] if version.get("served")]
 
 
-def _has_multinode(crd: Mapping[str, Any], version: ApiVersion) -> bool:
-    versions = {row["name"]: row for row in (crd.get("spec") or {}).get("versions") or ()}
-    if version not in versions:
-        return False
-    spec = versions[version]["schema"]["openAPIV3Schema"]["properties"]["spec"]
-    fields = spec.get("properties") or {}
-    if version is ApiVersion.V1ALPHA1:
-        service = (fields.get("services") or {}).get("additionalProperties") or {}
-    else:
-        service = (fields.get("components") or {}).get("items") or {}
-    return "multinode" in (service.get("properties") or {})
+def _has_multinode(crd: Obj, version: ApiVersion) -> bool:
+    spec = ("schema", "openAPIV3Schema", "properties", "spec", "properties")
+    field = (*spec, *_SERVICE[version], "properties", "multinode")
+    rows = [Obj(row) for row in crd.spec["versions"] if row["name"] == version]
+    return any(row.at(*field) is not None for row in rows)

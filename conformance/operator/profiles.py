@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,13 +57,19 @@ class LoadedProfile:
     def directory(self) -> Path:
         return self.path.parent
 
-    def manifests(
-        self, entries: Sequence[str], *, field: str, crds: Path | None
-    ) -> list[dict[str, Any]]:
+    def filled(self, field: str, values: Mapping[str, str]) -> Any:
+        """The value of a field, such as `install.env`, its templates filled in. Raises UsageError."""
+
+        def fill_in(template: str, where: str) -> str:
+            return templates.fill(template, values, where=f"{self.shown}: `{where}`")
+
+        return templates.map_texts(self._value(field), field, fill_in)
+
+    def manifests(self, field: str, *, crds: Path | None) -> list[dict[str, Any]]:
         """The objects in the files and directories that a field lists, without kustomizations; `{crds}`
         stands for `crds`. Raises UsageError that names the field or the option."""
         found: list[dict[str, Any]] = []
-        for entry in entries:
+        for entry in self._value(field):
             if entry == "{crds}" and crds is not None:
                 path, where = crds, f"--operator-crds={crds}"
             else:
@@ -75,6 +81,10 @@ class LoadedProfile:
             except UsageError as error:
                 raise UsageError(f"{where}: {error}") from error
         return found
+
+    def _value(self, field: str) -> Any:
+        part, _, name = field.partition(".")
+        return getattr(self.profile, part).model_dump(include={name})[name]
 
 
 def known() -> list[str]:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.model.state import Obj
 from conformance.operator.resources import CRDS, VALIDATING_WEBHOOKS
 
 _ADMISSION_KINDS = (VALIDATING_WEBHOOKS.kind, "MutatingWebhookConfiguration")
@@ -50,9 +51,8 @@ def services(manifests: Iterable[Mapping[str, Any]]) -> list[ServiceRef]:
 
 def service_of(manifest: Mapping[str, Any]) -> ServiceRef | None:
     """The manifest's own name, if it is a Service."""
-    metadata = manifest["metadata"]
-    name = ServiceRef(str(metadata.get("namespace") or ""), str(metadata["name"]))
-    return name if manifest["kind"] == "Service" else None
+    service = Obj(manifest)
+    return ServiceRef(service.namespace, service.name) if service.kind == "Service" else None
 
 
 def reachable(manifest: Mapping[str, Any], *, port: int, ca_bundle: str) -> dict[str, Any]:
@@ -105,13 +105,12 @@ def guarded(manifests: Iterable[Mapping[str, Any]], *, group: str, resource: str
 
 def _clients_by_service(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The client configurations of a manifest that name a Service."""
+    wanted = Obj(manifest)
     hooks: list[dict[str, Any]] = []
-    if manifest.get("kind") in _ADMISSION_KINDS:
-        hooks = manifest.get("webhooks") or []
-    elif manifest.get("kind") == CRDS.kind:
-        conversion = (manifest.get("spec") or {}).get("conversion") or {}
-        if conversion.get("strategy") == "Webhook":
-            hooks = [conversion.get("webhook") or {}]
+    if wanted.kind in _ADMISSION_KINDS:
+        hooks = wanted.at("webhooks") or []
+    elif wanted.kind == CRDS.kind and wanted.at("spec", "conversion", "strategy") == "Webhook":
+        hooks = [wanted.at("spec", "conversion", "webhook") or {}]
     for hook in hooks:
         client = hook.get("clientConfig") or {}
         if client.get("service"):

@@ -15,6 +15,7 @@ from conformance.cluster.nodes import RealNodes
 from conformance.kube import Api, Resource, raise_for
 from conformance.model.errors import UsageError
 from conformance.model.graph import GROUP
+from conformance.model.state import Obj
 from conformance.operator import webhooks
 from conformance.operator.resources import CRDS, DEPLOYMENTS
 
@@ -70,12 +71,9 @@ class Adaptation:
 
     def is_mine(self, manifest: Mapping[str, Any]) -> bool:
         """True for the operator's own Deployment."""
-        metadata = manifest["metadata"]
-        return bool(
-            manifest["kind"] == DEPLOYMENTS.kind
-            and metadata["name"] == self.deployment
-            and metadata.get("namespace", self.namespace) == self.namespace
-        )
+        seen = Obj(manifest)
+        found = seen.kind, seen.namespace or self.namespace, seen.name
+        return found == (DEPLOYMENTS.kind, self.namespace, self.deployment)
 
     def _adapt(self, container: dict[str, Any], *, own: bool) -> None:
         image = str(container.get("image", ""))
@@ -101,8 +99,8 @@ def own_container(
             f"{adaptation.namespace} (`in_cluster.deployment`, `in_cluster.namespace`); "
             f"Deployments there: {names}"
         )
-    spec = (pod_template(mine) or {}).get("spec") or {}
-    own: dict[str, dict[str, Any]] = {str(c["name"]): c for c in spec.get("containers") or ()}
+    containers = Obj(mine).at("spec", "template", "spec", "containers") or ()
+    own: dict[str, dict[str, Any]] = {str(each["name"]): each for each in containers}
     if adaptation.container not in own:
         raise UsageError(
             f"{where}: the Deployment {adaptation.deployment} has no container "
@@ -114,11 +112,7 @@ def own_container(
 def pod_template(manifest: Mapping[str, Any]) -> dict[str, Any] | None:
     """The pod template of a manifest that has one."""
     path = _TEMPLATES.get(str(manifest.get("kind")))
-    if path is None:
-        return None
-    found: Any = manifest
-    for part in path:
-        found = (found or {}).get(part)
+    found = None if path is None else Obj(manifest).at(*path)
     return found if isinstance(found, dict) else None
 
 
@@ -167,7 +161,7 @@ def trust_kinds(api: Api, adaptation: Adaptation) -> None:
         return webhooks.trusting(crd, ca_bundle=adaptation.ca_bundle)
 
     for crd in api.metadata_list(CRDS)[0] if adaptation.ca_bundle else ():
-        name = str(crd["metadata"]["name"])
+        name = Obj(crd).name
         if name.endswith(f".{GROUP}"):
             _change(api, CRDS, name, None, trusting)
 

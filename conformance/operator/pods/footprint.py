@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from conformance.kube import Api, Resource
 from conformance.model.errors import InfraError, UsageError
@@ -24,18 +24,6 @@ _SHOWN = 5
 """So many objects are named in an error."""
 
 
-class _Ref(NamedTuple):
-    """One object by name."""
-
-    api_version: str
-    kind: str
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.name}"
-
-
 class Footprint:
     """The objects of one installation."""
 
@@ -43,24 +31,19 @@ class Footprint:
         """`namespace` is for manifests that name none."""
         self._api = api
         self._namespace = namespace
-        self._made: list[_Ref] = []
-        self._crds_before = self._crds()
+        self._made: list[Obj] = []
+        self._crds_before = self._crds().keys()
 
     def plan(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         """Note those that are not there yet, before they are made. Raises UsageError if others are
         there that the suite did not label; namespaces may be."""
-        foreign: list[_Ref] = []
-        for manifest in manifests:
-            metadata = manifest["metadata"]
-            namespace = str(metadata.get("namespace") or self._namespace)
-            ref = _Ref(manifest["apiVersion"], manifest["kind"], namespace, metadata["name"])
-            if ref in self._made:
-                continue
-            live = self._read(ref)
-            if live is None or self.is_ours(live):
-                self._made.append(ref)
-            elif ref.kind != NAMESPACES.kind:
-                foreign.append(ref)
+        foreign: list[Obj] = []
+        for wanted in map(Obj, manifests):
+            live = self._read(wanted)
+            if live is None or is_ours(live):
+                self._made.append(wanted)
+            elif wanted.kind != NAMESPACES.kind:
+                foreign.append(wanted)
         if foreign:
             rest = len(foreign) - _SHOWN
             more = f" and {rest} more" if rest > 0 else ""
@@ -95,53 +78,56 @@ class Footprint:
         kinds; wait until all is gone. Raises InfraError if some stay."""
         order = {NAMESPACES.kind: 2, CRDS.kind: 1}
         going = self._made[::-1]
-        going.sort(key=lambda ref: order.get(ref.kind, 0))
-        going += [
-            _Ref(CRDS.api_version, CRDS.kind, "", name)
-            for name in sorted(self._crds() - self._crds_before)
-            if name.endswith(f".{GROUP}")
-        ]
-        for ref in going:
-            if resource := self._resource(ref):
+        going.sort(key=lambda made: order.get(made.kind, 0))
+        crds = [crd for name, crd in self._crds().items() if name not in self._crds_before]
+        going += [crd for crd in crds if crd.name.endswith(f".{GROUP}")]
+        for made in going:
+            if resource := self._resource(made):
                 with contextlib.suppress(InfraError):
-                    self._api.delete(resource, ref.name, ref.namespace or None)
+                    self._api.delete(resource, made.name, self._namespace_of(made))
         deadline = time.monotonic() + within
-        while left := [ref for ref in going if self._read(ref) is not None]:
+        while left := [made for made in going if self._read(made)]:
             if time.monotonic() > deadline:
-                raise InfraError(
-                    f"{_shown(left)} were not gone {within:.0f} s after their deletion"
-                )
+                shown = _shown(left)
+                raise InfraError(f"{shown} were not gone {within:.0f} s after their deletion")
             time.sleep(_POLL)
 
-    @staticmethod
-    def is_ours(live: Mapping[str, Any]) -> bool:
-        """True for what an earlier run of the suite left."""
-        return Obj(live).labels.get(OWNED) == "true"
+    def _crds(self) -> dict[str, Obj]:
+        crds = map(Obj, self._api.metadata_list(CRDS)[0])
+        return {crd.name: crd for crd in crds}
 
-    def _crds(self) -> set[str]:
-        return {Obj(crd).name for crd in self._api.metadata_list(CRDS)[0]}
+    def _read(self, wanted: Obj) -> Obj | None:
+        resource = self._resource(wanted)
+        if resource is None:
+            return None
+        found = self._api.read(resource, wanted.name, self._namespace_of(wanted))
+        return Obj(found) if found else None
 
-    def _read(self, ref: _Ref) -> dict[str, Any] | None:
-        resource = self._resource(ref)
-        return self._api.read(resource, ref.name, ref.namespace or None) if resource else None
+    def _resource(self, wanted: Obj) -> Resource | None:
+        version = str(wanted.raw["apiVersion"]).rpartition("/")[2]
+        return served(self._api, wanted.kind, wanted.group, version)
 
-    def _resource(self, ref: _Ref) -> Resource | None:
-        group, _, version = ref.api_version.rpartition("/")
-        return served(self._api, ref.kind, group, version)
+    def _namespace_of(self, wanted: Obj) -> str:
+        return wanted.namespace or self._namespace
 
 
-def settled_namespace(api: Api, name: str, *, within: float) -> dict[str, Any] | None:
+def is_ours(live: Obj) -> bool:
+    """True for what an earlier run of the suite left."""
+    return live.labels.get(OWNED) == "true"
+
+
+def settled_namespace(api: Api, name: str, *, within: float) -> Obj | None:
     """The namespace, None if there is none. Waits until one that is being deleted is gone, since
     nothing can be made in it. Raises InfraError after `within` seconds."""
     began = time.monotonic()
-    while (found := api.read(NAMESPACES, name)) is not None:
-        if not found["metadata"].get("deletionTimestamp"):
-            break
+    while found := api.read(NAMESPACES, name):
+        if not Obj(found).deleting:
+            return Obj(found)
         if time.monotonic() - began > within:
             raise InfraError(f"namespace {name} was still being deleted after {within:.0f} s")
         time.sleep(_POLL)
-    return found
+    return None
 
 
-def _shown(objects: Sequence[object]) -> str:
+def _shown(objects: Sequence[Obj]) -> str:
     return ", ".join(str(each) for each in objects[:_SHOWN])

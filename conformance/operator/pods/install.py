@@ -24,12 +24,11 @@ from conformance.operator.pods.adapt import (
 )
 from conformance.operator.pods.control import PodControl
 from conformance.operator.pods.deployed import Target
-from conformance.operator.pods.footprint import Footprint, settled_namespace
+from conformance.operator.pods.footprint import Footprint, is_ours, settled_namespace
 from conformance.operator.pods.operator_image import provide
 from conformance.operator.pods.packages import Package, check_hooks, read_package
 from conformance.operator.pods.watcher import Watcher
 from conformance.operator.resources import DEPLOYMENTS
-from conformance.operator.templates import fill
 
 
 class Adoption(InstalledOperator):
@@ -124,7 +123,6 @@ class PodInstallation(Adoption):
         """The changes, checked against what is shipped."""
         settings, nodes = self.settings, self.cluster.real_nodes
         known = settings.image and not settings.needs_image
-        where = f"{self.loaded.shown}: `in_cluster.fault_argument`"
         adaptation = Adaptation(
             namespace=settings.namespace,
             deployment=settings.deployment,
@@ -132,7 +130,7 @@ class PodInstallation(Adoption):
             image_name=repository(settings.image) if known else "",
             image=self.options.image,
             arguments=tuple(
-                fill(settings.fault_argument, {"fault": fault}, where=where)
+                self.loaded.filled("in_cluster.fault_argument", {"fault": fault})
                 for fault in self.options.faults
             ),
             nodes=nodes,
@@ -191,7 +189,7 @@ class PodInstallation(Adoption):
             if package.helm is not None:
                 self.ending.callback(package.helm.uninstall, within=within)
             self.ending.callback(footprint.remove_graphs, within=self.bounds.deletion_deadline)
-            if package.helm is not None and found and footprint.is_ours(found):
+            if package.helm is not None and found and is_ours(found):
                 # A release that a killed run left behind.
                 package.helm.uninstall(within=within)
         if found is None:

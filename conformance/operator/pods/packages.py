@@ -13,11 +13,11 @@ import yaml
 from conformance.cluster.nodes import RealNodes
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.installs import Packaging
+from conformance.model.state import Obj
 from conformance.operator.operator_options import OperatorOptions
 from conformance.operator.pods.adapt import fits, pod_template, repository, tag
 from conformance.operator.pods.commands import run
 from conformance.operator.profiles import LoadedProfile
-from conformance.operator.templates import fill, map_texts
 
 _RENDER_SECONDS = 120.0
 """A chart may have to be downloaded."""
@@ -98,8 +98,8 @@ def read_package(
     """Read, render, check. `scratch` takes the values of a chart. Raises UsageError."""
     settings = loaded.profile.pods
 
-    def listed(entries: Sequence[str], field: str) -> list[dict[str, Any]]:
-        return loaded.manifests(entries, field=f"in_cluster.{field}", crds=options.crds)
+    def listed(field: str) -> list[dict[str, Any]]:
+        return loaded.manifests(f"in_cluster.{field}", crds=options.crds)
 
     helm: Helm | None = None
     if settings.kind is Packaging.HELM:
@@ -116,10 +116,10 @@ def read_package(
         rendered = run("kubectl", "kustomize", folder, doing=doing, within=within, error=UsageError)
         manifests = _parse(rendered)
     else:
-        manifests = listed(settings.manifests, "manifests")
+        manifests = listed("manifests")
     return Package(
-        prerequisites=listed(settings.prerequisites, "prerequisites"),
-        crds=listed(settings.crds, "crds"),
+        prerequisites=listed("prerequisites"),
+        crds=listed("crds"),
         manifests=manifests,
         helm=helm,
     )
@@ -133,16 +133,15 @@ def check_hooks(
     if nodes is None:
         return
     for manifest in manifests:
-        hooks = ((manifest.get("metadata") or {}).get("annotations") or {}).get(_HOOK, "")
-        template = pod_template(manifest)
-        wanted = _INSTALL_HOOKS & {hook.strip() for hook in str(hooks).split(",")}
-        if wanted and template is not None and not fits(template, nodes):
+        template, annotations = pod_template(manifest), Obj(manifest).annotations
+        hooks = {hook.strip() for hook in str(annotations.get(_HOOK, "")).split(",")}
+        if hooks & _INSTALL_HOOKS and template is not None and not fits(template, nodes):
             key, value = nodes.simulated
             raise UsageError(
-                f"{where}: the chart runs {manifest['kind']} {manifest['metadata']['name']} as a "
-                f"hook, and its pod might land on a simulated node, where it does nothing; turn it "
-                f"off in `in_cluster.values`, or let its values give it a toleration for "
-                f"{nodes.taint} and a required node affinity {key} NotIn [{value}]"
+                f"{where}: the chart runs {Obj(manifest)} as a hook, and its pod might land on a "
+                "simulated node, where it does nothing; turn it off in `in_cluster.values`, or let its "
+                f"values give it a toleration for {nodes.taint} and a required node affinity {key} "
+                f"NotIn [{value}]"
             )
 
 
@@ -158,13 +157,9 @@ def _helm(
         "image_repository": repository(image),
         "image_tag": tag(image),
     }
-
-    def fill_in(text: str, field: str) -> str:
-        return fill(text, known, where=f"{loaded.shown}: `{field}`")
-
     scratch.mkdir(parents=True, exist_ok=True)
     values = scratch / f"{loaded.name}-values.yaml"
-    filled = map_texts(settings.values, "in_cluster.values", fill_in)
+    filled = loaded.filled("in_cluster.values", known)
     values.write_text(yaml.safe_dump(filled), encoding="utf-8")
     chosen: list[str] = []
     if settings.chart_version and (not given or given.startswith("oci://")):

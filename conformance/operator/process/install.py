@@ -20,7 +20,6 @@ from conformance.operator import webhooks
 from conformance.operator.installed import InstalledOperator
 from conformance.operator.process.control import ProcessControl
 from conformance.operator.resources import CRDS
-from conformance.operator.templates import fill, map_texts
 
 WEBHOOK_PORT = "port_webhook"
 """Placeholder for the port that admission and conversion requests go to."""
@@ -106,8 +105,7 @@ class ProcessInstallation(InstalledOperator):
             self._send([webhooks.tls_secret(secret, self.settings.namespace, content)])
 
     def _read(self, field: str) -> list[dict[str, Any]]:
-        entries = getattr(self.settings, field)
-        return self.loaded.manifests(entries, field=f"install.{field}", crds=self.options.crds)
+        return self.loaded.manifests(f"install.{field}", crds=self.options.crds)
 
     def _send_reachable(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         """Apply, with references to webhook services changed to reach the process."""
@@ -144,14 +142,7 @@ class ProcessInstallation(InstalledOperator):
         return values
 
     def _filled(self, field: str, **more: str) -> Any:
-        """The value of a field of the profile's installation, its templates filled in."""
-
-        def fill_in(template: str, where: str) -> str:
-            where = f"{self.loaded.shown}: `{where}`"
-            return fill(template, {**self._values, **more}, where=where)
-
-        value = self.settings.model_dump(include={field})[field]
-        return map_texts(value, f"install.{field}", fill_in)
+        return self.loaded.filled(f"install.{field}", {**self._values, **more})
 
     def _spawn(self) -> Process:
         command = self._filled("command")
