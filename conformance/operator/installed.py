@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from conformance.cluster.protocol import Cluster
 from conformance.history.records import OperatorEvent, OperatorEventKind
@@ -31,30 +31,39 @@ class StartError(InfraError):
     """The operator did not become ready: it ended, or the time was up."""
 
 
-class OperatorControl(Protocol):
+class OperatorControl(abc.ABC):
     """Stops, kills and starts one operator."""
 
+    @abc.abstractmethod
     def alive(self) -> bool:
         """True if it runs just now."""
 
     def stop(self) -> None:
         """End it in an orderly way, and wait until it is gone. Raises InfraError if it stays."""
+        self._end(OperatorEventKind.STOPPED)
 
     def kill(self) -> None:
-        """End it at once, as a node failure would."""
+        """End it at once, as a node failure would, and wait until it is gone. Raises InfraError."""
+        self._end(OperatorEventKind.KILLED)
 
+    @abc.abstractmethod
     def start(self) -> None:
         """Start it again and wait until it is ready. Raises StartError with the reason."""
 
+    @abc.abstractmethod
     def wait_ready(self) -> None:
         """Wait until it is ready. Raises StartError with the reason."""
 
+    @abc.abstractmethod
     def require_running(self, when: str) -> None:
         """Raise StartError with the reason if it does not run; `when` says what was being done."""
 
+    @abc.abstractmethod
     def supervise(self) -> None:
-        """See to it that it is started again after an exit that nobody asked for: the exit is on
-        record, and other cases need an operator."""
+        """From now on it is started again after an exit that nobody asked for: other cases need it."""
+
+    @abc.abstractmethod
+    def _end(self, how: OperatorEventKind) -> None: ...
 
 
 class OperatorEvents:
@@ -93,10 +102,8 @@ class OperatorEvents:
 
 @dataclass(kw_only=True, eq=False)
 class InstalledOperator(abc.ABC):
-    """An operator on a cluster, from its installation on. Use as a context manager, or call `close`.
-
-    `install` chooses one of its subclasses: they say how each step is done.
-    """
+    """An operator on a cluster, from its installation on; `install` chooses a subclass. Use as a
+    context manager, or call `close`."""
 
     cluster: Cluster
     loaded: LoadedProfile

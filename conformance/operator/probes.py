@@ -39,6 +39,7 @@ _SERVICE = {
 }
 """Where the schema of a graph's spec has that of a service."""
 _POLL = 0.2
+_DRY = {"dryRun": "All"}
 _REACHED = range(200, 500)
 """Answers that show that every webhook was reached: a call that failed is a 500."""
 
@@ -56,14 +57,13 @@ class Probe:
 def check_versions(api: Api, profile: Profile, *, where: str) -> dict[str, list[str]]:
     """Served versions of graphs (and components): resource → versions. Raises UsageError if the
     profile lists one that is not served, or leaves out one that the suite can speak."""
-    crds = {kind: crd for kind in (GRAPH_KIND, COMPONENT_KIND) if (crd := _crd(api, kind))}
-    name = PLURALS[GRAPH_KIND]
-    if GRAPH_KIND not in crds:
+    name, kinds = PLURALS[GRAPH_KIND], (GRAPH_KIND, COMPONENT_KIND)
+    versions = {PLURALS[kind]: _versions(crd) for kind in kinds if (crd := _crd(api, kind))}
+    if name not in versions:
         raise UsageError(
             f"{where}: after the installation there is no CRD {name}.{GROUP}; expected it under "
             "`install.crds`"
         )
-    versions = {PLURALS[kind]: _versions(crd) for kind, crd in crds.items()}
     live = versions[name]
     for version in profile.versions:
         if version not in live:
@@ -118,10 +118,7 @@ def wait_for_webhooks(
     for version in profile.versions:
         path = Resource(GROUP, version, PLURALS[GRAPH_KIND], GRAPH_KIND, True).path("default")
         body = manifest(graph, version=version, namespace="default")
-        while True:
-            answer = api.request("POST", path, body, params={"dryRun": "All"})
-            if answer.code in _REACHED:
-                break
+        while (answer := api.request("POST", path, body, params=_DRY)).code not in _REACHED:
             if time.monotonic() > deadline:
                 raise InfraError(
                     f"the webhooks of {profile.identity.name} were not reached within {within:.0f} s: "

@@ -30,8 +30,11 @@ _VALUE_PLACEHOLDERS = ("image", "image_repository", "image_tag", "namespace")
 """Names that the values of a chart may use."""
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{([a-z][a-z0-9_]*)\}|[{}]")
-_PROCESS_TEMPLATES = {"command", "env", "ready", "cert_dir", "fault_argument", "files"}
-_POD_TEMPLATES = {"values", "fault_argument"}
+_FIELDS = {
+    "install": {"command", "env", "ready", "cert_dir", "fault_argument", "files"},
+    "in_cluster": {"values", "fault_argument"},
+}
+"""Part of a profile → its fields that hold templates."""
 
 
 def fill(template: str, values: Mapping[str, str], *, where: str) -> str:
@@ -79,10 +82,9 @@ def problems(profile: Profile) -> list[str]:
             found.append(str(error))
             return template
 
-    if profile.install is not None:
-        map_texts(profile.install.model_dump(include=_PROCESS_TEMPLATES), "install", check)
-    if profile.in_cluster is not None:
-        map_texts(profile.in_cluster.model_dump(include=_POD_TEMPLATES), "in_cluster", check)
+    for part, fields in _FIELDS.items():
+        if install := getattr(profile, part):
+            map_texts(install.model_dump(include=fields), part, check)
     return found
 
 

@@ -88,8 +88,7 @@ class Adaptation:
 def own_container(
     manifests: Iterable[Mapping[str, Any]], adaptation: Adaptation, *, where: str
 ) -> dict[str, Any]:
-    """The operator's container among the manifests. Raises UsageError if they lack its Deployment
-    or container, naming what is there."""
+    """The operator's container. Raises UsageError if it is not there, naming what is."""
     found = [m for m in manifests if m["kind"] == DEPLOYMENTS.kind]
     mine = next((m for m in found if adaptation.is_mine(m)), None)
     if mine is None:
@@ -143,8 +142,7 @@ def fits(template: Mapping[str, Any], nodes: RealNodes) -> bool:
 def adapt_installed(
     api: Api, manifests: Iterable[Mapping[str, Any]], adaptation: Adaptation
 ) -> None:
-    """Change the objects that Helm has installed as they would have been changed before an apply.
-    Raises InfraError."""
+    """Change what Helm has installed as it would have been before an apply. Raises InfraError."""
     for manifest in manifests:
         if manifest["kind"] not in _UNCHANGEABLE:
             group, _, version = str(manifest["apiVersion"]).rpartition("/")

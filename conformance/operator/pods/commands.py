@@ -8,14 +8,8 @@ import subprocess
 
 from conformance.model.errors import InfraError, UsageError
 
-_DROPPED = (
-    "KUBECONFIG",
-    "HELM_KUBECONTEXT",
-    "HELM_KUBEAPISERVER",
-    "HELM_KUBETOKEN",
-    "HELM_NAMESPACE",
-)
-"""Variables that would lead to another cluster than the run's."""
+_DROPPED = ("KUBECONFIG", "HELM_KUBE", "HELM_NAMESPACE")
+"""How variables begin that would lead to another cluster than the run's."""
 
 _GET_IT = {
     "docker": "install Docker, or give a built image (--operator-image=REFERENCE)",
@@ -36,7 +30,7 @@ def run(
     found = shutil.which(program)
     if found is None:
         raise UsageError(f"{doing} needs `{program}`, which is not on PATH: {_GET_IT[program]}")
-    env = {name: value for name, value in os.environ.items() if name not in _DROPPED}
+    env = {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}
     try:
         ended = subprocess.run(
             [found, *arguments],

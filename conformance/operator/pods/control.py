@@ -12,20 +12,20 @@ its users' clusters. A start waits for the new leader, so that deadlines are abo
 from __future__ import annotations
 
 import contextlib
-import enum
 import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from conformance.history.records import OperatorEventKind
 from conformance.kube import Api, raise_for
 from conformance.model.errors import InfraError
 from conformance.model.labels import ENDED
 from conformance.model.profile import Profile
 from conformance.model.state import Obj
 from conformance.operator import probes
-from conformance.operator.installed import StartError
+from conformance.operator.installed import OperatorControl, StartError
 from conformance.operator.pods.deployed import (
     Deployed,
     Target,
@@ -36,6 +36,9 @@ from conformance.operator.pods.deployed import (
 )
 from conformance.operator.pods.diagnosis import why_not_ready
 from conformance.operator.resources import DEPLOYMENTS, LEASES
+
+ENDS = {OperatorEventKind.STOPPED: "stop", OperatorEventKind.KILLED: "kill"}
+"""How the note of an end begins, see `labels.ENDED`."""
 
 POLL = 0.2
 """Seconds between two looks at the Deployment."""
@@ -52,15 +55,8 @@ Lease (client-go, leaderelection: observedTime)."""
 _PREFIX = 50
 
 
-class End(enum.StrEnum):
-    """How the suite ended the operator."""
-
-    STOP = "stop"
-    KILL = "kill"
-
-
-class PodControl:
-    """Power over one operator's pods: an `OperatorControl`."""
+class PodControl(OperatorControl):
+    """Power over one operator's pods."""
 
     def __init__(self, api: Api, target: Target, profile: Profile) -> None:
         self.deployed = Deployed(api, target)
@@ -73,14 +69,6 @@ class PodControl:
         """True if a container of it runs just now."""
         container = self._target.container
         return any(is_running(pod, container) and not pod.deleting for pod in self.deployed.pods())
-
-    def stop(self) -> None:
-        """Scale it to 0 and wait until its pods are gone. Raises InfraError."""
-        self._end(End.STOP)
-
-    def kill(self) -> None:
-        """Scale it to 0, end its containers at once, and wait until its pods are gone."""
-        self._end(End.KILL)
 
     def start(self) -> None:
         """Scale it back and wait until it is ready, leads and its webhooks are reached. A pod that
@@ -130,12 +118,12 @@ class PodControl:
         deployment = self.deployed.deployment()
         return deployment is not None and is_ready(deployment)
 
-    def _end(self, how: End) -> None:
-        target = self._target
+    def _end(self, how: OperatorEventKind) -> None:
+        target, kills = self._target, how is OperatorEventKind.KILLED
         with self._lock:
-            note = f"{how.value} {time.time():.3f} {target.replicas}"
+            note = f"{ENDS[how]} {time.time():.3f} {target.replicas}"
             self._patch({"metadata": {"annotations": {ENDED: note}}, "spec": {"replicas": 0}})
-            grace = 2.0 if how is End.KILL else target.grace
+            grace = 2.0 if kills else target.grace
             began = time.monotonic()
             while pods := self._left():
                 seconds = time.monotonic() - began
@@ -147,7 +135,7 @@ class PodControl:
                     )
                 # A node that does not answer cannot confirm an end; then it is forgotten.
                 lost = seconds > grace + GONE_SECONDS
-                for pod in pods if how is End.KILL else ():
+                for pod in pods if kills else ():
                     if lost or pod.at("metadata", "deletionGracePeriodSeconds") != 1:
                         self.deployed.delete_pod(pod, grace=0 if lost else 1)
                 time.sleep(POLL / 4)
@@ -190,8 +178,8 @@ def wait_for_leader(deployed: Deployed, *, within: float) -> float:
 
 
 def _stale(deployed: Deployed) -> list[dict[str, Any]]:
-    """Specs of Leases whose holder is named after a pod of this operator that does not live any more. A
-    holder is the pod's name and something unique (controller-runtime, pkg/leaderelection)."""
+    """Specs of Leases of pods of this operator that are gone. A holder is the pod's name and something
+    unique (controller-runtime, pkg/leaderelection)."""
     name = deployed.target.deployment
     prefix = name[:_PREFIX] + ("-" if len(name) < _PREFIX else "")
     specs = [lease.get("spec") or {} for lease in _leases(deployed)]

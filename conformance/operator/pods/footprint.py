@@ -35,8 +35,8 @@ class Footprint:
         self._crds_before = self._crds().keys()
 
     def plan(self, manifests: Iterable[Mapping[str, Any]]) -> None:
-        """Note those that are not there yet, before they are made. Raises UsageError if others are
-        there that the suite did not label; namespaces may be."""
+        """Note what is not there yet. Raises UsageError if something is that the suite did not label;
+        namespaces may be."""
         foreign: list[Obj] = []
         for wanted in map(Obj, manifests):
             live = self._read(wanted)

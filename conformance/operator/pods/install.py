@@ -32,8 +32,7 @@ from conformance.operator.resources import DEPLOYMENTS
 
 
 class Adoption(InstalledOperator):
-    """The operator that others installed: nothing is written but what the warm-up writes, and closing
-    removes nothing."""
+    """The operator that others installed: nothing of it is written, and closing removes nothing."""
 
     @property
     def settings(self) -> ClusterInstall:
@@ -65,7 +64,9 @@ class Adoption(InstalledOperator):
         )
         self.attachable = asdict(target)
         self.control = control = PodControl(self.api, target, self.profile)
-        self.users = [_service_account(deployment)]
+        pod = deployment.at("spec", "template", "spec")
+        account = pod.get("serviceAccountName") or pod.get("serviceAccount") or "default"
+        self.users = [f"system:serviceaccount:{deployment.namespace}:{account}"]
         self.log_path = self.logs / f"operator-{self.loaded.name}.log"
         watcher = Watcher(
             control.deployed,
@@ -197,10 +198,3 @@ class PodInstallation(Adoption):
 
     def _send_adapted(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         self._send(self._adapt.apply(manifest) for manifest in manifests)
-
-
-def _service_account(deployment: Obj) -> str:
-    """User name of the pods that a Deployment makes."""
-    spec = deployment.at("spec", "template", "spec")
-    name = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
-    return f"system:serviceaccount:{deployment.namespace}:{name}"

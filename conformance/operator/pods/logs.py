@@ -55,8 +55,9 @@ class PodLogs:
     def follow(self, uid: str, pod: str) -> None:
         """Follow a pod from its first line on; at once, and once."""
         if uid not in self._followers and not self.closing.is_set():
-            path = PODS.path(self._namespace, pod, "log")
-            self._followers[uid] = follower = _Follower(self, path)
+            self._followers[uid] = follower = _Follower(
+                self, PODS.path(self._namespace, pod, "log")
+            )
             follower.start()
 
     def last_line(self) -> str:

@@ -14,7 +14,7 @@ from conformance.model.errors import InfraError
 from conformance.model.labels import ENDED
 from conformance.model.state import Obj
 from conformance.operator.installed import OperatorEvents
-from conformance.operator.pods.control import End
+from conformance.operator.pods.control import ENDS
 from conformance.operator.pods.deployed import (
     Deployed,
     container_status,
@@ -29,7 +29,7 @@ POLL_SECONDS = 0.25
 Happened: TypeAlias = tuple[OperatorEventKind, str]
 _Run: TypeAlias = tuple[str, int]
 """One run of the operator's container: uid of its pod, and how often it was started again before."""
-_PLANNED = {End.STOP: OperatorEventKind.STOPPED, End.KILL: OperatorEventKind.KILLED}
+_PLANNED = {word: kind for kind, word in ENDS.items()}
 
 
 class Watcher:
@@ -67,19 +67,16 @@ class Watcher:
         while True:
             # An API server that does not answer for an instant shows nothing: look again.
             with contextlib.suppress(InfraError):
-                self._look()
+                pods = self._deployed.pods()
+                # After the pods: the note of a planned end is there before a pod of it goes.
+                deployment = self._deployed.deployment()
+                for pod in pods:
+                    self._logs.follow(pod.uid, pod.name)
+                last_line = self._logs.last_line()
+                for kind, text in self._observer.look(deployment, pods, last_line=last_line):
+                    self._events.add(kind, text)
             if self._closing.wait(POLL_SECONDS):
                 return
-
-    def _look(self) -> None:
-        pods = self._deployed.pods()
-        # After the pods: the note of a planned end is there before a pod of it goes.
-        deployment = self._deployed.deployment()
-        for pod in pods:
-            self._logs.follow(pod.uid, pod.name)
-        seen = self._observer.look(deployment, pods, last_line=self._logs.last_line())
-        for kind, text in seen:
-            self._events.add(kind, text)
 
 
 @dataclass(slots=True)
@@ -105,8 +102,7 @@ class Observer:
         *,
         last_line: str,
     ) -> list[Happened]:
-        """What happened since the last look. `last_line` of the operator's log is told with an end
-        that nobody asked for."""
+        """What happened since the last look. An end that nobody asked for is told with `last_line`."""
         mark = deployment.annotations.get(ENDED, "") if deployment else ""
         by_uid = {pod.uid: pod for pod in pods}
         now = {
@@ -118,7 +114,7 @@ class Observer:
         for run in [known for known in self._running if known not in now]:
             seen = self._running.pop(run)
             if mark and mark != seen.mark:
-                happened.append((_PLANNED[End(mark.partition(" ")[0])], f"pod {seen.pod}"))
+                happened.append((_PLANNED[mark.partition(" ")[0]], f"pod {seen.pod}"))
             else:
                 text = f"pod {seen.pod} {self._how_it_ended(by_uid.get(run[0]))}"
                 told = f"; its last line: {last_line}" if last_line else ""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
 
 import urllib3
 
 from conformance.cluster.processes.process import Process
 from conformance.history.records import OperatorEventKind
 from conformance.model.errors import InfraError
-from conformance.operator.installed import OperatorEvents, StartError
+from conformance.operator.installed import OperatorControl, OperatorEvents, StartError
 
 STOP_SECONDS = 10.0
 """A program may need this long to end after SIGTERM; then it is killed."""
@@ -25,8 +24,8 @@ _RESTARTS = 20
 must not be started for ever."""
 
 
-class ProcessControl:
-    """One operator's process, from its first start on: an `OperatorControl`."""
+class ProcessControl(OperatorControl):
+    """One operator's process, from its first start on."""
 
     def __init__(
         self,
@@ -55,14 +54,6 @@ class ProcessControl:
         """True if it runs just now."""
         return self.process.running
 
-    def stop(self) -> None:
-        """Ask it to end (SIGTERM), and kill it if it has not after `STOP_SECONDS`."""
-        self._end(OperatorEventKind.STOPPED, self.process.terminate)
-
-    def kill(self) -> None:
-        """End it at once (SIGKILL)."""
-        self._end(OperatorEventKind.KILLED, self.process.kill)
-
     def start(self) -> None:
         """Run it again and wait until it is ready. Raises StartError, and InfraError if it runs."""
         with self._lock:
@@ -72,8 +63,7 @@ class ProcessControl:
         self.wait_ready()
 
     def wait_ready(self) -> None:
-        """Poll the ready URL. Raises StartError, with the end of the log, if the process ends or the
-        time is up."""
+        """Poll the ready URL. Raises StartError, with the end of the log, if it ends or time is up."""
         began = time.monotonic()
         while not self._answers():
             seconds = time.monotonic() - began
@@ -105,11 +95,13 @@ class ProcessControl:
             self._restarts = 0
             self.stop()
 
-    def _end(self, kind: OperatorEventKind, send: Callable[[], None]) -> None:
+    def _end(self, how: OperatorEventKind) -> None:
+        """Kills it, too, if it has not ended in `STOP_SECONDS`."""
         with self._lock:
             if self.alive():
-                self._planned = kind
-                send()
+                self._planned = how
+                kills = how is OperatorEventKind.KILLED
+                (self.process.kill if kills else self.process.terminate)()
                 try:
                     self.process.wait(STOP_SECONDS)
                 except TimeoutError:

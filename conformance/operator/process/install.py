@@ -12,7 +12,6 @@ from typing import Any
 
 from conformance import paths
 from conformance.cluster.processes.ports import free_ports, is_free
-from conformance.cluster.processes.process import Process
 from conformance.cluster.protocol import ProcessHost
 from conformance.model.errors import UsageError
 from conformance.model.installs import ProcessInstall
@@ -73,7 +72,24 @@ class ProcessInstallation(InstalledOperator):
             self._add_file(self._work / file["path"], file["content"].encode())
 
     def _start(self) -> None:
-        process = self._spawn()
+        command = self._filled("command")
+        command += [self._filled("fault_argument", fault=fault) for fault in self.options.faults]
+        environment = {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": str(self._work),
+            "TMPDIR": str(self._work),
+            "KUBECONFIG": self._values["kubeconfig"],
+            # A proxy of the user's must not stand between two processes on loopback.
+            "NO_PROXY": "*",
+            **self._filled("env"),
+        }
+        process = self._host.spawn(
+            f"operator-{self.loaded.name}",
+            command,
+            env=environment,
+            cwd=self._work,
+            files=self._private,
+        )
         self.control = control = ProcessControl(
             process,
             name=self.loaded.name,
@@ -143,21 +159,6 @@ class ProcessInstallation(InstalledOperator):
 
     def _filled(self, field: str, **more: str) -> Any:
         return self.loaded.filled(f"install.{field}", {**self._values, **more})
-
-    def _spawn(self) -> Process:
-        command = self._filled("command")
-        command += [self._filled("fault_argument", fault=fault) for fault in self.options.faults]
-        environment = {
-            "PATH": os.environ.get("PATH", os.defpath),
-            "HOME": str(self._work),
-            "TMPDIR": str(self._work),
-            "KUBECONFIG": self._values["kubeconfig"],
-            # A proxy of the user's must not stand between two processes on loopback.
-            "NO_PROXY": "*",
-            **self._filled("env"),
-        }
-        name = f"operator-{self.loaded.name}"
-        return self._host.spawn(name, command, env=environment, cwd=self._work, files=self._private)
 
 
 @contextlib.contextmanager
