@@ -43,12 +43,9 @@ def complaint(error: ValidationError, model: type[BaseModel]) -> str:
     details = error.errors(include_url=False)
     # A misspelled field usually also leaves a required one missing: the misspelling is the cause.
     details.sort(key=lambda detail: detail["type"] != "extra_forbidden")
-    misspelled = {
-        (*detail["loc"][:-1], _closest(detail["loc"], model))
-        for detail in details
-        if detail["type"] == "extra_forbidden"
-    }
-    told = [d for d in details if d["type"] != "missing" or tuple(d["loc"]) not in misspelled]
+    unknown = [detail["loc"] for detail in details if detail["type"] == "extra_forbidden"]
+    meant = {(*location[:-1], _closest(location, model)) for location in unknown}
+    told = [d for d in details if d["type"] != "missing" or tuple(d["loc"]) not in meant]
     return "\n".join(_sentence(detail, model) for detail in told)
 
 

@@ -143,12 +143,12 @@ def adapt_installed(
     api: Api, manifests: Iterable[Mapping[str, Any]], adaptation: Adaptation
 ) -> None:
     """Change what Helm has installed as it would have been before an apply. Raises InfraError."""
-    for manifest in manifests:
-        if manifest["kind"] not in _UNCHANGEABLE:
-            group, _, version = str(manifest["apiVersion"]).rpartition("/")
-            resource = api.resource_for(manifest["kind"], group, version)
-            namespace = manifest["metadata"].get("namespace") or adaptation.namespace
-            _change(api, resource, manifest["metadata"]["name"], namespace, adaptation.apply)
+    for each in map(Obj, manifests):
+        if each.kind not in _UNCHANGEABLE:
+            version = str(each.raw["apiVersion"]).rpartition("/")[2]
+            resource = api.resource_for(each.kind, each.group, version)
+            namespace = each.namespace or adaptation.namespace
+            _change(api, resource, each.name, namespace, adaptation.apply)
 
 
 def trust_kinds(api: Api, adaptation: Adaptation) -> None:
@@ -158,10 +158,9 @@ def trust_kinds(api: Api, adaptation: Adaptation) -> None:
     def trusting(crd: dict[str, Any]) -> dict[str, Any]:
         return webhooks.trusting(crd, ca_bundle=adaptation.ca_bundle)
 
-    for crd in api.metadata_list(CRDS)[0] if adaptation.ca_bundle else ():
-        name = Obj(crd).name
-        if name.endswith(f".{GROUP}"):
-            _change(api, CRDS, name, None, trusting)
+    for crd in map(Obj, api.metadata_list(CRDS)[0] if adaptation.ca_bundle else ()):
+        if crd.name.endswith(f".{GROUP}"):
+            _change(api, CRDS, crd.name, None, trusting)
 
 
 def _containers(template: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -55,9 +55,8 @@ class PodLogs:
     def follow(self, uid: str, pod: str) -> None:
         """Follow a pod from its first line on; at once, and once."""
         if uid not in self._followers and not self.closing.is_set():
-            self._followers[uid] = follower = _Follower(
-                self, PODS.path(self._namespace, pod, "log")
-            )
+            path = PODS.path(self._namespace, pod, "log")
+            self._followers[uid] = follower = _Follower(self, path)
             follower.start()
 
     def last_line(self) -> str:
