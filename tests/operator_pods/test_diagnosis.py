@@ -8,7 +8,7 @@ import pytest
 
 from conformance.model.errors import InfraError
 from conformance.model.state import Obj
-from conformance.operator.pods.deployed import Deployed, Target, is_ready, selector
+from conformance.operator.pods.deployed import Deployed, Pod, Target, is_ready, selector
 from conformance.operator.pods.diagnosis import why_not_ready
 
 Raw = dict[str, Any]
@@ -43,8 +43,8 @@ class Shown(Deployed):
         metadata = {"name": "op", "generation": 1}
         return Obj({"metadata": metadata, "spec": {}, "status": {"conditions": self._conditions}})
 
-    def pods(self) -> list[Obj]:
-        return [Obj(pod) for pod in self._pods]
+    def pods(self) -> list[Pod]:
+        return [Pod(pod, container="manager") for pod in self._pods]
 
     def warnings(self, name: str) -> list[str]:
         return list(self._warnings)
@@ -161,7 +161,7 @@ def test_reason_is_the_platforms_own(case: str) -> None:
 
 def test_unreadable_state_is_told_and_not_raised() -> None:
     class Unreadable(Shown):
-        def pods(self) -> list[Obj]:
+        def pods(self) -> list[Pod]:
             raise InfraError("no answer")
 
     assert why_not_ready(Unreadable()) == "and its state could not be read: no answer"

@@ -23,16 +23,14 @@ from conformance.kube import Api, raise_for
 from conformance.model.errors import InfraError
 from conformance.model.labels import ENDED
 from conformance.model.profile import Profile
-from conformance.model.state import Obj
 from conformance.operator import probes
 from conformance.operator.installed import OperatorControl, StartError
 from conformance.operator.pods.deployed import (
     Deployed,
+    Pod,
     Target,
-    container_status,
     is_observed,
     is_ready,
-    is_running,
 )
 from conformance.operator.pods.diagnosis import why_not_ready
 from conformance.operator.resources import DEPLOYMENTS, LEASES
@@ -67,8 +65,7 @@ class PodControl(OperatorControl):
 
     def alive(self) -> bool:
         """True if a container of it runs just now."""
-        container = self._target.container
-        return any(is_running(pod, container) and not pod.deleting for pod in self.deployed.pods())
+        return any(pod.running and not pod.deleting for pod in self.deployed.pods())
 
     def start(self) -> None:
         """Scale it back and wait until it is ready, leads and its webhooks are reached. A pod that
@@ -79,8 +76,8 @@ class PodControl(OperatorControl):
                 self._patch({"spec": {"replicas": self._target.replicas}})
             else:
                 for pod in self.deployed.pods():
-                    state = container_status(pod, self._target.container).get("state") or {}
-                    if (state.get("waiting") or {}).get("reason") == "CrashLoopBackOff":
+                    waiting = (pod.own.get("state") or {}).get("waiting") or {}
+                    if waiting.get("reason") == "CrashLoopBackOff":
                         self.deployed.delete_pod(pod, grace=1)
         self.wait_ready()
         within = self._target.ready_within
@@ -140,7 +137,7 @@ class PodControl(OperatorControl):
                         self.deployed.delete_pod(pod, grace=0 if lost else 1)
                 time.sleep(POLL / 4)
 
-    def _left(self) -> list[Obj]:
+    def _left(self) -> list[Pod]:
         """Its pods; those that a controller may still make count once it has seen the scale."""
         while not (pods := self.deployed.pods()):
             deployment = self.deployed.deployment()

@@ -43,6 +43,23 @@ class Target:
         )
 
 
+class Pod(Obj):
+    """A pod of the operator."""
+
+    __slots__ = ("own",)
+
+    def __init__(self, raw: Mapping[str, Any], *, container: str) -> None:
+        super().__init__(raw)
+        rows = self.status.get("containerStatuses") or ()
+        self.own: Mapping[str, Any] = next((r for r in rows if r.get("name") == container), {})
+        """The status of the operator's own container; empty before it has one."""
+
+    @property
+    def running(self) -> bool:
+        """True if its own container runs just now."""
+        return "running" in (self.own.get("state") or {})
+
+
 class Deployed:
     """Reads one operator's Deployment and pods."""
 
@@ -55,10 +72,11 @@ class Deployed:
         found = self.api.read(DEPLOYMENTS, self.target.deployment, self.target.namespace)
         return Obj(found) if found else None
 
-    def pods(self) -> list[Obj]:
+    def pods(self) -> list[Pod]:
         """Its pods, those that are going among them. Raises InfraError."""
         path, query = PODS.path(self.target.namespace), {"labelSelector": self.target.selector}
-        return [Obj(pod) for pod in self.api.list(path, query)[0]]
+        found, _ = self.api.list(path, query)
+        return [Pod(pod, container=self.target.container) for pod in found]
 
     def warnings(self, name: str) -> list[str]:
         """Warning events about an object of its namespace, the newest last; none if unreadable."""
@@ -109,17 +127,6 @@ def is_ready(deployment: Obj) -> bool:
 def is_observed(deployment: Obj) -> bool:
     """True if its controller has seen its present spec."""
     return (deployment.observed_generation or 0) >= deployment.generation
-
-
-def container_status(pod: Obj, container: str) -> Mapping[str, Any]:
-    """The status of one container of a pod; empty before it has one."""
-    statuses = pod.status.get("containerStatuses") or ()
-    return next((row for row in statuses if row.get("name") == container), {})
-
-
-def is_running(pod: Obj, container: str) -> bool:
-    """True if the container runs just now."""
-    return "running" in (container_status(pod, container).get("state") or {})
 
 
 def exit_of(terminated: Mapping[str, Any]) -> str:

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.model.errors import InfraError
-from conformance.model.state import Obj
 from conformance.operator.pods.deployed import (
     Deployed,
+    Pod,
     exit_of,
     is_ready,
-    is_running,
     one_line,
     reason_of,
 )
@@ -45,7 +44,7 @@ def _why_not_ready(deployed: Deployed) -> str:
     return next(reasons, f"its pods run and are {state}")
 
 
-def _of_pod(deployed: Deployed, pod: Obj) -> str:
+def _of_pod(deployed: Deployed, pod: Pod) -> str:
     """What is wrong with one pod; empty if it is ready."""
     scheduled = pod.condition("PodScheduled") or {}
     if scheduled.get("status") == "False":
@@ -58,7 +57,7 @@ def _of_pod(deployed: Deployed, pod: Obj) -> str:
         return ""
     warned = deployed.warnings(pod.name)
     said = f" ({warned[-1]})" if warned else ""
-    if is_running(pod, deployed.target.container):
+    if pod.running:
         return f"its pod {pod.name} runs but is not ready{said}{_last_line(deployed, pod.name)}"
     return f"its pod {pod.name} is {pod.status.get('phase') or 'not seen by a node yet'}{said}"
 

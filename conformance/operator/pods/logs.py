@@ -140,7 +140,9 @@ class _Follower(threading.Thread):
                     self._last = seconds, fraction
                     self._since = {"sinceTime": seconds + zone}
                     self._logs.write(text)
-            return response.status
+        # Its connection may serve another pod from now on.
+        self._response = None
+        return response.status
 
 
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from conformance.history.records import OperatorEventKind
 from conformance.model.errors import InfraError
@@ -17,9 +17,8 @@ from conformance.operator.installed import OperatorEvents
 from conformance.operator.pods.control import ENDS
 from conformance.operator.pods.deployed import (
     Deployed,
-    container_status,
+    Pod,
     exit_of,
-    is_running,
 )
 from conformance.operator.pods.logs import PodLogs
 
@@ -40,7 +39,7 @@ class Watcher:
     ) -> None:
         target = deployed.target
         self._deployed = deployed
-        self._observer = Observer(target.container)
+        self._observer = Observer()
         self._events = events
         self._closing = threading.Event()
         self._logs = PodLogs(
@@ -91,37 +90,28 @@ class Observer:
     """From looks at the pods to what happened. Each run of the container starts, becomes ready and ends
     once. Pure: objects in, events out."""
 
-    def __init__(self, container: str) -> None:
-        self._container = container
+    def __init__(self) -> None:
         self._running: dict[_Run, _Seen] = {}
 
     def look(
-        self,
-        deployment: Obj | None,
-        pods: Iterable[Obj],
-        *,
-        last_line: str,
+        self, deployment: Obj | None, pods: Sequence[Pod], *, last_line: str
     ) -> list[Happened]:
         """What happened since the last look. An end that nobody asked for is told with `last_line`."""
         mark = deployment.annotations.get(ENDED, "") if deployment else ""
         by_uid = {pod.uid: pod for pod in pods}
-        now = {
-            (uid, self._status(pod).get("restartCount", 0)): pod
-            for uid, pod in by_uid.items()
-            if is_running(pod, self._container)
-        }
+        now = {(pod.uid, pod.own.get("restartCount", 0)): pod for pod in pods if pod.running}
         happened = []
         for run in [known for known in self._running if known not in now]:
             seen = self._running.pop(run)
             if mark and mark != seen.mark:
                 happened.append((_PLANNED[mark.partition(" ")[0]], f"pod {seen.pod}"))
             else:
-                text = f"pod {seen.pod} {self._how_it_ended(by_uid.get(run[0]))}"
+                text = f"pod {seen.pod} {_how_it_ended(by_uid.get(run[0]))}"
                 told = f"; its last line: {last_line}" if last_line else ""
                 happened.append((OperatorEventKind.EXITED, text + told))
         return [*happened, *self._began(now, mark)]
 
-    def _began(self, now: Mapping[_Run, Obj], mark: str) -> Iterator[Happened]:
+    def _began(self, now: Mapping[_Run, Pod], mark: str) -> Iterator[Happened]:
         for run, pod in now.items():
             if run not in self._running:
                 # A second replica, or a rollout, is no start of the operator.
@@ -129,19 +119,16 @@ class Observer:
                     yield OperatorEventKind.STARTED, f"pod {pod.name}"
                 self._running[run] = _Seen(pod=pod.name, mark=mark)
             seen = self._running[run]
-            if not seen.ready and self._status(pod).get("ready"):
+            if not seen.ready and pod.own.get("ready"):
                 seen.ready = True
                 if sum(other.ready for other in self._running.values()) == 1:
                     yield OperatorEventKind.READY, ""
 
-    def _how_it_ended(self, pod: Obj | None) -> str:
-        if pod is None or pod.deleting:
-            return "was deleted, and not by the suite"
-        status = self._status(pod)
-        for part in ("state", "lastState"):
-            if terminated := (status.get(part) or {}).get("terminated"):
-                return f"ended with {exit_of(terminated)}"
-        return "ended with an unknown exit code"
 
-    def _status(self, pod: Obj) -> Mapping[str, Any]:
-        return container_status(pod, self._container)
+def _how_it_ended(pod: Pod | None) -> str:
+    if pod is None or pod.deleting:
+        return "was deleted, and not by the suite"
+    for part in ("state", "lastState"):
+        if terminated := (pod.own.get(part) or {}).get("terminated"):
+            return f"ended with {exit_of(terminated)}"
+    return "ended with an unknown exit code"
