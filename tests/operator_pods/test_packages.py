@@ -11,7 +11,7 @@ import yaml
 
 from conformance.cluster.nodes import RealNodes
 from conformance.model.errors import InfraError, UsageError
-from conformance.model.installs import Placement
+from conformance.model.installs import ClusterInstall, Placement
 from conformance.operator import profiles
 from conformance.operator.operator_options import OperatorOptions, check_options
 from conformance.operator.pods.adapt import Adaptation
@@ -155,8 +155,8 @@ def test_hook_on_simulated_nodes_is_refused_with_what_to_do() -> None:
 
 def test_hooks_that_are_placed_or_not_run_or_on_real_nodes_are_fine() -> None:
     nodes = RealNodes()
-    names = {"namespace": "ops", "deployment": "op", "container": "manager"}
-    placed = Adaptation(**names, nodes=nodes).apply(hook("Job", "post-install", {}))
+    settings = ClusterInstall(namespace="ops", deployment="op")
+    placed = Adaptation(settings=settings, nodes=nodes).apply(hook("Job", "post-install", {}))
     check_hooks([placed, hook("Job", "test", {})], nodes, where="p.yaml")
     check_hooks([hook("Job", "post-install", {})], None, where="p.yaml")
 

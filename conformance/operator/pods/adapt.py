@@ -15,6 +15,7 @@ from conformance.cluster.nodes import RealNodes
 from conformance.kube import Api, Resource, raise_for
 from conformance.model.errors import UsageError
 from conformance.model.graph import GROUP
+from conformance.model.installs import ClusterInstall
 from conformance.model.state import Obj
 from conformance.operator import webhooks
 from conformance.operator.resources import CRDS, DEPLOYMENTS
@@ -36,13 +37,9 @@ _TRIES = 5
 class Adaptation:
     """The changes of one installation."""
 
-    namespace: str
-    deployment: str
-    container: str
-    image_name: str = ""
-    """Repository of the image as the manifests name it; empty: the container's, whatever it is."""
+    settings: ClusterInstall
     image: str = ""
-    """What it is replaced by; empty: nothing is."""
+    """What replaces the one that the profile names, or else the container's; empty: nothing does."""
     loaded: str = ""
     """Image that the nodes already have, and must not try to pull."""
     arguments: tuple[str, ...] = ()
@@ -64,7 +61,9 @@ class Adaptation:
         if template is not None:
             mine = self.is_mine(changed)
             for container in _containers(template):
-                self._adapt(container, own=mine and container.get("name") == self.container)
+                self._adapt(
+                    container, own=mine and container.get("name") == self.settings.container
+                )
             if self.nodes is not None:
                 _place(template, self.nodes)
         return changed
@@ -72,12 +71,14 @@ class Adaptation:
     def is_mine(self, manifest: Mapping[str, Any]) -> bool:
         """True for the operator's own Deployment."""
         seen = Obj(manifest)
-        found = seen.kind, seen.namespace or self.namespace, seen.name
-        return found == (DEPLOYMENTS.kind, self.namespace, self.deployment)
+        own = self.settings
+        found = seen.kind, seen.namespace or own.namespace, seen.name
+        return found == (DEPLOYMENTS.kind, own.namespace, own.deployment)
 
     def _adapt(self, container: dict[str, Any], *, own: bool) -> None:
         image = str(container.get("image", ""))
-        if self.image and (repository(image) == self.image_name if self.image_name else own):
+        name = "" if self.settings.needs_image else repository(self.settings.image)
+        if self.image and (repository(image) == name if name else own):
             container["image"] = self.image
         if self.loaded and container.get("image") == self.loaded:
             container["imagePullPolicy"] = "IfNotPresent"
@@ -89,23 +90,24 @@ def own_container(
     manifests: Iterable[Mapping[str, Any]], adaptation: Adaptation, *, where: str
 ) -> dict[str, Any]:
     """The operator's container. Raises UsageError if it is not there, naming what is."""
+    settings = adaptation.settings
     found = [m for m in manifests if m["kind"] == DEPLOYMENTS.kind]
     mine = next((m for m in found if adaptation.is_mine(m)), None)
     if mine is None:
         names = ", ".join(sorted(str(m["metadata"]["name"]) for m in found)) or "none"
         raise UsageError(
-            f"{where}: there is no Deployment {adaptation.deployment} in namespace "
-            f"{adaptation.namespace} (`in_cluster.deployment`, `in_cluster.namespace`); "
+            f"{where}: there is no Deployment {settings.deployment} in namespace "
+            f"{settings.namespace} (`in_cluster.deployment`, `in_cluster.namespace`); "
             f"Deployments there: {names}"
         )
     containers = Obj(mine).at("spec", "template", "spec", "containers") or ()
     own: dict[str, dict[str, Any]] = {str(each["name"]): each for each in containers}
-    if adaptation.container not in own:
+    if settings.container not in own:
         raise UsageError(
-            f"{where}: the Deployment {adaptation.deployment} has no container "
-            f"{adaptation.container} (`in_cluster.container`); its containers: {', '.join(own)}"
+            f"{where}: the Deployment {settings.deployment} has no container "
+            f"{settings.container} (`in_cluster.container`); its containers: {', '.join(own)}"
         )
-    return own[adaptation.container]
+    return own[settings.container]
 
 
 def pod_template(manifest: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -147,7 +149,7 @@ def adapt_installed(
         if each.kind not in _UNCHANGEABLE:
             version = str(each.raw["apiVersion"]).rpartition("/")[2]
             resource = api.resource_for(each.kind, each.group, version)
-            namespace = each.namespace or adaptation.namespace
+            namespace = each.namespace or adaptation.settings.namespace
             _change(api, resource, each.name, namespace, adaptation.apply)
 
 

@@ -123,12 +123,8 @@ class PodInstallation(Adoption):
     def _adaptation(self, package: Package) -> Adaptation:
         """The changes, checked against what is shipped."""
         settings, nodes = self.settings, self.cluster.real_nodes
-        known = settings.image and not settings.needs_image
         adaptation = Adaptation(
-            namespace=settings.namespace,
-            deployment=settings.deployment,
-            container=settings.container,
-            image_name=repository(settings.image) if known else "",
+            settings=settings,
             image=self.options.image,
             arguments=tuple(
                 self.loaded.filled("in_cluster.fault_argument", {"fault": fault})
