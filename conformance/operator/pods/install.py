@@ -170,25 +170,25 @@ class PodInstallation(Adoption):
             )
         pair = authority.server(hosts)
         files = {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": authority.certificate}
-        return [webhooks.tls_secret(settings.certificate_secret, self.settings.namespace, files)]
+        return [webhooks.tls_secret(settings.certificate_secret, settings.namespace, files)]
 
     def _prepare_namespace(self, package: Package, secret: list[dict[str, Any]]) -> None:
         """Make the namespace; before it, find out whether all that will be written may be."""
-        metadata: dict[str, Any] = {"name": self.settings.namespace, "labels": self.labels}
+        name, within, helm = self.settings.namespace, self.bounds.install, package.helm
+        metadata: dict[str, Any] = {"name": name, "labels": self.labels}
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-        within = self.bounds.install
-        found = settled_namespace(self.api, self.settings.namespace, within=within)
+        found = settled_namespace(self.api, name, within=within)
         if self.removes:
-            footprint = Footprint(self.api, namespace=self.settings.namespace)
+            footprint = Footprint(self.api, namespace=name)
             footprint.plan([namespace, *secret, *package.everything])
             # The last first: graphs while the operator can still release them, its release, the rest.
             self.ending.callback(footprint.remove, within=within)
-            if package.helm is not None:
-                self.ending.callback(package.helm.uninstall, within=within)
+            if helm is not None:
+                self.ending.callback(helm.uninstall, within=within)
             self.ending.callback(footprint.remove_graphs, within=self.bounds.deletion_deadline)
-            if package.helm is not None and found and is_ours(found):
+            if helm is not None and found and is_ours(found):
                 # A release that a killed run left behind.
-                package.helm.uninstall(within=within)
+                helm.uninstall(within=within)
         if found is None:
             self._send([namespace])
 
