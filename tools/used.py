@@ -24,9 +24,6 @@ leaving_width
 open_end
 leaving
 
-# Distinguishes two runs of a container, as a part of its key.
-restarts
-
 # How often a process was started: for who debugs one, and held by a test.
 starts
 

@@ -55,7 +55,6 @@ def render(table: FaultTable) -> str:
     """One fault a line: name, checker, case; in columns, so that `awk '{print $1}'` gives names."""
     rows = [(name, fault) for faults in table.values() for name, fault in faults.items()]
     wide = max(len(name) for name, _ in rows)
-    checker = max(len(fault.checker) for _, fault in rows)
-    return "\n".join(
-        f"{name:<{wide}}  {fault.checker:<{checker}}  {fault.case}" for name, fault in rows
-    )
+    wider = max(len(fault.checker) for _, fault in rows)
+    lines = [f"{name:<{wide}}  {fault.checker:<{wider}}  {fault.case}" for name, fault in rows]
+    return "\n".join(lines)

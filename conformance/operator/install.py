@@ -1,8 +1,4 @@
-"""Install an operator on a cluster and start it: `install`.
-
-As a process beside a control plane of the suite's own, in pods as it ships, or not at all where others
-installed it: the cluster says which.
-"""
+"""Install an operator as a process, in pods, or not at all: the cluster says which."""
 
 from __future__ import annotations
 
@@ -12,12 +8,9 @@ from conformance.cluster.protocol import Cluster
 from conformance.kube import Api
 from conformance.model.bounds import Bounds
 from conformance.model.installs import Placement
-from conformance.operator.events import OnEvent, OperatorEvents
-from conformance.operator.installation import Installation, WarmUp
-from conformance.operator.installed import InstalledOperator
+from conformance.operator.installed import InstalledOperator, OnEvent, OperatorEvents, WarmUp
 from conformance.operator.operator_options import OperatorOptions, check_options
-from conformance.operator.pods.adoption import Adoption
-from conformance.operator.pods.install import PodInstallation
+from conformance.operator.pods.install import Adoption, PodInstallation
 from conformance.operator.process.install import ProcessInstallation
 from conformance.operator.profiles import LoadedProfile
 
@@ -36,19 +29,16 @@ def install(
     """Install and start the operator. Returns once it is ready, agrees with its profile and is warm.
 
     `logs`: directory for the logs of its pods and the values of its chart. `warm_up` is called once the
-    operator is ready: it deploys a throw-away graph and waits until that has settled (readiness was
-    seen up to 8 s before the first reconcile). `api` stands in for the client made from the cluster's
-    kubeconfig.
+    operator is ready (which was seen up to 8 s before the first reconcile). `api` stands in for the
+    client made from the cluster's kubeconfig.
 
     In a cluster that is not thrown away, only objects that carry the suite's label are overwritten, and
     closing removes what was made. An operator that others installed is left as it is.
 
-    Raises UsageError for what the user can mend (files, faults, images, ports, programs, a profile that
-    does not fit the live API), StartError with the reason if the operator does not become ready,
-    InfraError if the API server or a program fails. What was started and made is then ended and
-    removed.
+    Raises UsageError for what the user can mend, StartError with the reason if the operator does not
+    become ready, InfraError if the API server or a program fails; nothing is left behind then.
     """
-    kind: type[Installation]
+    kind: type[InstalledOperator]
     options = options or OperatorOptions()
     if cluster.process_host is not None:
         kind, options = ProcessInstallation, check_options(loaded, options)
@@ -57,13 +47,13 @@ def install(
     else:
         kind = PodInstallation
         options = check_options(loaded, options, placement=Placement.PODS)
-    installation = kind(
+    operator = kind(
         cluster=cluster,
         loaded=loaded,
         options=options,
         bounds=bounds or Bounds(),
         logs=logs,
-        events=OperatorEvents(on_event),
+        event_log=OperatorEvents(on_event),
         api=api or Api.from_kubeconfig(cluster.kubeconfig),
     )
-    return installation.run(warm_up=warm_up)
+    return operator.run(warm_up=warm_up)

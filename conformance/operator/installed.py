@@ -1,82 +1,180 @@
-"""An operator on a cluster, as a process or in pods: `InstalledOperator`, `OperatorControl`."""
+"""An operator on a cluster: `InstalledOperator`, its `OperatorControl` and its `OperatorEvents`."""
 
 from __future__ import annotations
 
+import abc
 import contextlib
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self, TypeAlias
 
-from conformance.history.records import OperatorEvent
+from conformance.cluster.protocol import Cluster
+from conformance.history.records import OperatorEvent, OperatorEventKind
+from conformance.kube import Api, apply_manifests
+from conformance.model.bounds import Bounds
+from conformance.model.crash import CrashScanner
 from conformance.model.errors import InfraError
-from conformance.operator.events import OperatorEvents
-from conformance.operator.probes import Probe
+from conformance.model.installs import ClusterInstall, ProcessInstall
+from conformance.model.profile import Profile
+from conformance.operator.operator_options import OperatorOptions
+from conformance.operator.probes import Probe, check_features, check_versions, wait_for_webhooks
 from conformance.operator.profiles import LoadedProfile
+
+OnEvent: TypeAlias = Callable[[OperatorEvent], None]
+_ENDS = (OperatorEventKind.STOPPED, OperatorEventKind.KILLED, OperatorEventKind.EXITED)
 
 
 class StartError(InfraError):
     """The operator did not become ready: it ended, or the time was up."""
 
 
-class OperatorControl(Protocol):
+class OperatorControl(abc.ABC):
     """Stops, kills and starts one operator."""
 
+    @abc.abstractmethod
     def alive(self) -> bool:
         """True if it runs just now."""
 
     def stop(self) -> None:
         """End it in an orderly way, and wait until it is gone. Raises InfraError if it stays."""
+        self._end(OperatorEventKind.STOPPED)
 
     def kill(self) -> None:
-        """End it at once, as a node failure would."""
+        """End it at once, as a node failure would, and wait until it is gone. Raises InfraError."""
+        self._end(OperatorEventKind.KILLED)
 
+    @abc.abstractmethod
     def start(self) -> None:
-        """Start it again and wait until it is ready. Raises StartError with the reason if it does not
-        get there."""
+        """Start it again and wait until it is ready. Raises StartError with the reason."""
 
+    @abc.abstractmethod
     def wait_ready(self) -> None:
-        """Wait until it is ready after a start. Raises StartError with the reason."""
+        """Wait until it is ready. Raises StartError with the reason."""
 
+    @abc.abstractmethod
     def require_running(self, when: str) -> None:
         """Raise StartError with the reason if it does not run; `when` says what was being done."""
 
+    @abc.abstractmethod
     def supervise(self) -> None:
-        """From now on see to it that it is started again after an exit that nobody asked for: the exit
-        is on record, and other cases need an operator."""
+        """From now on it is started again after an exit that nobody asked for: other cases need it."""
+
+    @abc.abstractmethod
+    def _end(self, how: OperatorEventKind) -> None: ...
+
+
+class OperatorEvents:
+    """The events of one operator, in order. `on_event` gets each as it comes, from any thread."""
+
+    def __init__(self, on_event: OnEvent | None = None) -> None:
+        self._on_event = on_event
+        self._events: list[OperatorEvent] = []
+        self._crashes = CrashScanner()
+        self._lock = threading.RLock()
+
+    @property
+    def so_far(self) -> list[OperatorEvent]:
+        with self._lock:
+            return list(self._events)
+
+    def add(self, kind: OperatorEventKind, text: str = "") -> None:
+        """Note what happens just now. An exit with a traceback as its last words is a crash, too."""
+        with self._lock:
+            traceback = self._crashes.ended() if kind in _ENDS else ""
+            if traceback and kind is OperatorEventKind.EXITED:
+                self._note(OperatorEventKind.PANIC, traceback)
+            self._note(kind, text)
+
+    def read(self, line: str) -> None:
+        """Look for a crash in the next line of the operator's log."""
+        with self._lock:
+            if self._crashes.read(line):
+                self._note(OperatorEventKind.PANIC, line.strip()[:300])
+
+    def _note(self, kind: OperatorEventKind, text: str) -> None:
+        self._events.append(OperatorEvent(kind=kind, at=time.time(), text=text))
+        if self._on_event is not None:
+            self._on_event(self._events[-1])
 
 
 @dataclass(kw_only=True, eq=False)
-class InstalledOperator:
-    """What `install` returns: ready, probed and warm. Use as a context manager, or call `close`."""
+class InstalledOperator(abc.ABC):
+    """An operator on a cluster, from its installation on; `install` chooses a subclass. Use as a
+    context manager, or call `close`."""
 
+    cluster: Cluster
     loaded: LoadedProfile
-    control: OperatorControl
-    attachable: Mapping[str, Any] | None = None
-    """Plain data from which another process gets the control (`pods.attach`); None if only its owner
-    has it."""
-    users: Sequence[str]
-    """User names under which it writes, as in the audit log."""
-    log_path: Path
-    """Its log: output of all its starts, growing."""
+    options: OperatorOptions
+    bounds: Bounds
+    logs: Path
+    """Directory for the logs of its pods and the values of its chart."""
     event_log: OperatorEvents
-    ending: contextlib.ExitStack
-    """What closes it."""
-    served: dict[str, list[str]] = field(default_factory=dict)
+    api: Api
+
+    control: OperatorControl = field(init=False)
+    attachable: Mapping[str, Any] | None = field(init=False, default=None)
+    """From which another process gets the control (`pods.attach`); None if only its owner has it."""
+    users: Sequence[str] = field(init=False)
+    """User names under which it writes, as in the audit log."""
+    log_path: Path = field(init=False)
+    """Its log: output of all its starts, growing."""
+    served: dict[str, list[str]] = field(init=False, default_factory=dict)
     """Resource → API versions that the installed CRDs serve."""
-    probes: list[Probe] = field(default_factory=list)
+    probes: list[Probe] = field(init=False, default_factory=list)
     """What the live API showed of each declared feature."""
-    seconds: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float] = field(init=False, default_factory=dict)
     """Milestone → seconds since the installation began."""
+    ending: contextlib.ExitStack = field(init=False, default_factory=contextlib.ExitStack)
+    """What undoes the installation, the last first."""
+    _began: float = field(init=False, default_factory=time.monotonic)
+
+    @property
+    def profile(self) -> Profile:
+        return self.loaded.profile
 
     @property
     def events(self) -> list[OperatorEvent]:
-        """What happened to it so far, in order."""
+        """What happened to it so far. An EXITED among them is one that nobody asked for: a finding."""
         return self.event_log.so_far
 
+    @property
+    @abc.abstractmethod
+    def settings(self) -> ProcessInstall | ClusterInstall:
+        """The part of the profile that says how it is installed."""
+
+    def run(self, *, warm_up: WarmUp | None = None) -> Self:
+        """All steps of the installation, in the order in which a real one must happen. If one fails,
+        what was started and made is ended and removed."""
+        try:
+            self._apply()
+            self._reached("installed")
+            self._start()
+            self.control.wait_ready()
+            self._reached("ready")
+            if not self.served:
+                # Some operators bring their kinds themselves when they start.
+                self._check_kinds()
+            within, check = self.bounds.install, self.control.require_running
+            wait_for_webhooks(self.api, self.profile, within=within, check=check)
+            self.probes = check_features(self.api, self.profile, where=self.loaded.shown)
+            self._reached("probed")
+            if warm_up is not None:
+                warm_up(self)
+                self._reached("warm")
+            self.control.supervise()
+        except BaseException:
+            # The first error is the one to tell.
+            with contextlib.suppress(InfraError):
+                self.close()
+            raise
+        return self
+
     def close(self) -> None:
-        """End it for good, and remove what `install` made where that does not go with the cluster.
-        Raises InfraError if something stays; what can be removed is."""
+        """End it for good, and remove what was made if it does not go with the cluster. Raises
+        InfraError if something stays; what can be removed is."""
         self.ending.close()
 
     def __enter__(self) -> Self:
@@ -84,3 +182,26 @@ class InstalledOperator:
 
     def __exit__(self, *_error: object) -> None:
         self.close()
+
+    @abc.abstractmethod
+    def _apply(self) -> None:
+        """Apply all that must be there before it starts; call `_check_kinds` if the kinds must be."""
+
+    @abc.abstractmethod
+    def _start(self) -> None:
+        """Start it, or find it started: set `control`, `users` and `log_path`."""
+
+    def _check_kinds(self) -> None:
+        """The kinds are there: compare their versions with the profile. Raises UsageError."""
+        self.served = check_versions(self.api, self.profile, where=self.loaded.shown)
+        self._reached("kinds served")
+
+    def _send(self, manifests: Iterable[Mapping[str, Any]]) -> None:
+        """Server-side apply; waits until CRDs are served."""
+        apply_manifests(self.api, manifests, namespace=self.settings.namespace)
+
+    def _reached(self, milestone: str) -> None:
+        self.seconds[milestone] = round(time.monotonic() - self._began, 3)
+
+
+WarmUp: TypeAlias = Callable[[InstalledOperator], None]

@@ -6,13 +6,10 @@ import difflib
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
 
 from conformance.model.errors import UsageError
 from conformance.model.installs import ClusterInstall, Placement, ProcessInstall
 from conformance.operator.profiles import LoadedProfile
-
-_Settings: TypeAlias = ProcessInstall | ClusterInstall
 
 _OPTIONS = (
     ("binary", "program", "PATH", "no {binary} in `install.command`"),
@@ -41,26 +38,9 @@ def check_options(
 ) -> OperatorOptions:
     """The options with absolute paths. Raises UsageError if the profile needs some that are missing
     (names all), or one is given that it has no use for."""
-    profile = loaded.profile
-    settings: _Settings = profile.process if placement is Placement.PROCESS else profile.pods
-    _check_given(loaded.name, settings, options)
-    binary, crds, chart = options.binary, options.crds, Path(options.chart).expanduser()
-    if binary is not None and not (binary.is_file() and os.access(binary, os.X_OK)):
-        why = "is not executable" if binary.is_file() else "is not a file"
-        raise UsageError(f"--operator-binary={binary} {why}; expected the operator's program")
-    if crds is not None and not crds.exists():
-        raise UsageError(f"--operator-crds={crds} does not exist; expected a directory with CRDs")
-    if options.faults:
-        _check_faults(loaded, settings, options.faults)
-    return replace(
-        options,
-        binary=binary.resolve() if binary else None,
-        crds=crds.resolve() if crds else None,
-        chart=str(chart.resolve()) if options.chart and chart.exists() else options.chart,
-    )
-
-
-def _check_given(name: str, settings: _Settings, options: OperatorOptions) -> None:
+    profile, name = loaded.profile, loaded.name
+    settings: ProcessInstall | ClusterInstall
+    settings = profile.process if placement is Placement.PROCESS else profile.pods
     missing = []
     for field, what, value, why_unused in _OPTIONS:
         given = bool(getattr(options, field))
@@ -73,17 +53,26 @@ def _check_given(name: str, settings: _Settings, options: OperatorOptions) -> No
             )
     if missing:
         raise UsageError(f"the operator {name} needs {', and '.join(missing)}")
-
-
-def _check_faults(loaded: LoadedProfile, settings: _Settings, faults: tuple[str, ...]) -> None:
-    if not settings.fault_argument:
+    binary, crds, chart = options.binary, options.crds, Path(options.chart).expanduser()
+    if binary is not None and not (binary.is_file() and os.access(binary, os.X_OK)):
+        why = "is not executable" if binary.is_file() else "is not a file"
+        raise UsageError(f"--operator-binary={binary} {why}; expected the operator's program")
+    if crds is not None and not crds.exists():
+        raise UsageError(f"--operator-crds={crds} does not exist; expected a directory with CRDs")
+    if options.faults and not settings.fault_argument:
         raise UsageError(
-            f"--fault={faults[0]}: the operator {loaded.name} has no faults to switch on "
+            f"--fault={options.faults[0]}: the operator {name} has no faults to switch on "
             "(its profile has no `fault_argument`)"
         )
-    known = loaded.faults
-    for fault in faults:
-        if known and fault not in known:
-            close = difflib.get_close_matches(fault, known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
-            raise UsageError(f"--fault={fault} is no fault of the operator {loaded.name}; {hint}")
+    for fault in options.faults if loaded.faults else ():
+        if fault not in loaded.faults:
+            close = difflib.get_close_matches(fault, loaded.faults, n=1)
+            known = f"known are {', '.join(loaded.faults)}"
+            hint = f"did you mean {close[0]}?" if close else known
+            raise UsageError(f"--fault={fault} is no fault of the operator {name}; {hint}")
+    return replace(
+        options,
+        binary=binary.resolve() if binary else None,
+        crds=crds.resolve() if crds else None,
+        chart=str(chart.resolve()) if options.chart and chart.exists() else options.chart,
+    )

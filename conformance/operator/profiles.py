@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,18 @@ import yaml
 from pydantic import ValidationError
 
 from conformance import paths
+from conformance.kube import load_manifests
 from conformance.model.errors import UsageError
 from conformance.model.profile import Profile
-from conformance.operator import faults, profile_checks
+from conformance.operator import faults, templates
 from conformance.operator.profile_errors import complaint
 
-PROFILE_FILE = "profile.yaml"
+_PROFILE_FILE = "profile.yaml"
+_FILE_FIELDS = {
+    "install": ("prerequisites", "crds", "webhooks", "rbac"),
+    "in_cluster": ("prerequisites", "crds", "manifests", "dockerfile", "chart_path"),
+}
+"""Part of a profile → its fields that name files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,33 +51,60 @@ class LoadedProfile:
     @property
     def shown(self) -> str:
         """The file as errors name it."""
-        return profile_checks.shown(self.path)
+        return _shown(self.path)
 
     @property
     def directory(self) -> Path:
         return self.path.parent
 
+    def filled(self, field: str, values: Mapping[str, str]) -> Any:
+        """The value of a field, such as `install.env`, its templates filled in. Raises UsageError."""
+
+        def fill_in(template: str, where: str) -> str:
+            return templates.fill(template, values, where=f"{self.shown}: `{where}`")
+
+        return templates.map_texts(self._value(field), field, fill_in)
+
+    def manifests(self, field: str, *, crds: Path | None) -> list[dict[str, Any]]:
+        """The objects in the files and directories that a field lists, without kustomizations; `{crds}`
+        stands for `crds`. Raises UsageError that names the field or the option."""
+        found: list[dict[str, Any]] = []
+        for entry in self._value(field):
+            if entry == "{crds}" and crds is not None:
+                path, where = crds, f"--operator-crds={crds}"
+            else:
+                path, where = self.directory / entry, f"{self.shown}: `{field}`"
+            files = (p for p in sorted(path.glob("*")) if p.suffix in (".yaml", ".yml", ".json"))
+            try:
+                for file in [p for p in files if p.stem != "kustomization"] or [path]:
+                    found += load_manifests(file)
+            except UsageError as error:
+                raise UsageError(f"{where}: {error}") from error
+        return found
+
+    def _value(self, field: str) -> Any:
+        part, _, name = field.partition(".")
+        return getattr(self.profile, part).model_dump(include={name})[name]
+
 
 def known() -> list[str]:
-    """Names that `load` understands, sorted. Those that begin with `_` are for copying, not
-    running."""
+    """Names that `load` understands, sorted. Those that begin with `_` are for copying alone."""
     return sorted(name for name in _named() if not name.startswith("_"))
 
 
 def load(name_or_path: str | Path) -> LoadedProfile:
     """The profile of that name, or in that file or directory.
 
-    Raises UsageError, one sentence, for an unknown name, a missing file, bad YAML or a bad table of
-    faults; a sentence and a line for each bad field and each placeholder that no installation fills
-    in.
+    Raises UsageError: one sentence for an unknown name, a missing file, bad YAML or a bad table of
+    faults; a line for each bad field, each unknown placeholder and each missing file.
     """
     path = _find(str(name_or_path))
     content = path.read_bytes()
-    where = profile_checks.shown(path)
+    where = _shown(path)
     profile = parse(content.decode("utf-8"), where=where)
-    problems = profile_checks.problems(profile, path.parent, where=where)
+    problems = [*templates.problems(profile), *_missing_files(profile, path.parent)]
     if problems:
-        raise UsageError("\n".join(problems))
+        raise UsageError("\n".join(f"{where}: {problem}" for problem in problems))
     table = faults.read(path.parent / profile.fault_table) if profile.fault_table else {}
     return LoadedProfile(
         profile=profile,
@@ -102,12 +135,29 @@ def parse(text: str, *, where: str) -> Profile:
         raise UsageError("\n".join(f"{where}: {line}" for line in lines)) from error
 
 
+def _missing_files(profile: Profile, directory: Path) -> Iterator[str]:
+    for part, fields in _FILE_FIELDS.items():
+        install = getattr(profile, part)
+        for field in fields if install else ():
+            value = getattr(install, field)
+            for entry in [value] if isinstance(value, str) else value:
+                if entry not in ("", "{crds}") and not (directory / entry).exists():
+                    yield (
+                        f"`{part}.{field.removesuffix('_path')}` lists {entry}, and there is no file "
+                        f"or directory {_shown(directory / entry)}"
+                    )
+
+
+def _shown(path: Path) -> str:
+    """As a user would type it."""
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
 def _named() -> dict[str, Path]:
-    """Name → file of every shipped profile. A folder either holds one profile.yaml and what belongs
-    to it, or several profiles by name."""
+    """Name → file. A folder holds one profile.yaml and what belongs to it, or several by name."""
     found: dict[str, Path] = {}
     for folder in sorted(paths.operators().iterdir()):
-        single = folder / PROFILE_FILE
+        single = folder / _PROFILE_FILE
         if single.is_file():
             found[folder.name] = single
             continue
@@ -118,18 +168,18 @@ def _named() -> dict[str, Path]:
 
 
 def _find(wanted: str) -> Path:
-    if "/" not in wanted and not wanted.endswith((".yaml", ".yml")):
-        named = _named()
-        if wanted in named:
-            return named[wanted]
+    is_path = "/" in wanted or wanted.endswith((".yaml", ".yml"))
+    named = {} if is_path else _named()
+    if wanted in named:
+        return named[wanted]
     path = Path(wanted).expanduser()
     if wanted and path.is_dir():
-        path = path / PROFILE_FILE
+        path = path / _PROFILE_FILE
         if not path.is_file():
-            raise UsageError(f"--operator={wanted} is a directory without a {PROFILE_FILE}")
+            raise UsageError(f"--operator={wanted} is a directory without a {_PROFILE_FILE}")
     if wanted and path.is_file():
         return path.resolve()
-    if "/" in wanted or wanted.endswith((".yaml", ".yml")):
+    if is_path:
         raise UsageError(f"--operator={wanted}: there is no such file or directory")
     names = known()
     close = difflib.get_close_matches(wanted, names, n=1)

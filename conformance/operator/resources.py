@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from conformance.kube import Api, Resource
 from conformance.model.errors import InfraError
-from conformance.operator.webhooks import CRD_KIND
 
-CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", CRD_KIND, False)
+CRDS = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False
+)
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", True)
 EVENTS = Resource("", "v1", "events", "Event", True)
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True)

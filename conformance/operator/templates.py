@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from conformance.model.errors import UsageError
+from conformance.model.profile import Profile
 
 PLACEHOLDERS = (
     "binary",
@@ -24,10 +26,15 @@ PLACEHOLDERS = (
 )
 """Names that every installation fills in, beside `port_<name>` for each port."""
 
-VALUE_PLACEHOLDERS = ("image", "image_repository", "image_tag", "namespace")
+_VALUE_PLACEHOLDERS = ("image", "image_repository", "image_tag", "namespace")
 """Names that the values of a chart may use."""
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{([a-z][a-z0-9_]*)\}|[{}]")
+_FIELDS = {
+    "install": {"command", "env", "ready", "cert_dir", "fault_argument", "files"},
+    "in_cluster": {"values", "fault_argument"},
+}
+"""Part of a profile → its fields that hold templates."""
 
 
 def fill(template: str, values: Mapping[str, str], *, where: str) -> str:
@@ -51,6 +58,47 @@ def fill(template: str, values: Mapping[str, str], *, where: str) -> str:
         return values[name]
 
     return _TOKEN.sub(replace, template)
+
+
+def map_texts(data: Any, field: str, change: Callable[[str, str], str]) -> Any:
+    """A copy of nested data in which each text is `change(text, the field that it stands in)`."""
+    if isinstance(data, str):
+        return change(data, field)
+    if isinstance(data, dict):
+        return {key: map_texts(part, f"{field}.{key}", change) for key, part in data.items()}
+    if isinstance(data, list):
+        return [map_texts(part, f"{field}.{index}", change) for index, part in enumerate(data)]
+    return data
+
+
+def problems(profile: Profile) -> list[str]:
+    """A sentence for each placeholder that no installation will fill in."""
+    found: list[str] = []
+
+    def check(template: str, field: str) -> str:
+        try:
+            return fill(template, dict.fromkeys(_known(profile, field), ""), where=f"`{field}`")
+        except UsageError as error:
+            found.append(str(error))
+            return template
+
+    for part, fields in _FIELDS.items():
+        if install := getattr(profile, part):
+            map_texts(install.model_dump(include=fields), part, check)
+    return found
+
+
+def _known(profile: Profile, field: str) -> set[str]:
+    if field == "in_cluster.fault_argument":
+        return {"fault"}
+    if field.startswith("in_cluster.values"):
+        return set(_VALUE_PLACEHOLDERS)
+    install = profile.process
+    known = {*PLACEHOLDERS, *(f"port_{name}" for name in (*install.ports, *install.fixed_ports))}
+    if field == "install.fault_argument":
+        return known | {"fault"}
+    # The certificate directory is itself a placeholder of the others.
+    return known - {"cert_dir"} if field == "install.cert_dir" else known
 
 
 def _shown(template: str) -> str:

@@ -1,23 +1,24 @@
-"""How admission and conversion requests reach a process on loopback. Pure: manifests in, manifests
-out.
+"""How admission and conversion requests reach an operator. Pure: manifests in, manifests out.
 
-The operator's own manifests name a Service. That reference stays; only a port and the CA are added,
-and the Service is made of type ExternalName to localhost: the API server follows it. Some operators
-check at start that their CRDs' conversion stanza is a service reference, so replacing it by a URL
-will not do.
+For a process on loopback, the operator's own reference to a Service stays; only a port and the CA are
+added, and the Service is made of type ExternalName to localhost: the API server follows it. Some
+operators check at start that their CRDs' conversion is a service reference, so a URL will not do.
 """
 
 from __future__ import annotations
 
+import base64
 import copy
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-ADMISSION_KINDS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
-CRD_KIND = "CustomResourceDefinition"
-_NO_CA = "Cg=="
-"""What scaffolded manifests hold until somebody fills in a CA."""
+from conformance.model.state import Obj
+from conformance.operator.resources import CRDS, VALIDATING_WEBHOOKS
+
+_ADMISSION_KINDS = (VALIDATING_WEBHOOKS.kind, "MutatingWebhookConfiguration")
+_NO_CA = (None, "", "Cg==")
+"""Scaffolded manifests hold the last until somebody fills in a CA."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -29,68 +30,63 @@ class ServiceRef:
 
     @property
     def host(self) -> str:
-        """The name by which the API server checks the certificate."""
+        """By which the API server checks the certificate."""
         return f"{self.name}.{self.namespace}.svc"
 
     @property
     def hosts(self) -> list[str]:
         """All names under which it is reached within a cluster."""
-        short = f"{self.name}.{self.namespace}"
-        return [self.host, short, f"{self.host}.cluster.local"]
+        return [self.host, f"{self.name}.{self.namespace}", f"{self.host}.cluster.local"]
 
 
 def services(manifests: Iterable[Mapping[str, Any]]) -> list[ServiceRef]:
-    """Services that webhook configurations and conversion stanzas refer to, sorted, each once."""
+    """Services that webhook configurations and conversions refer to, sorted, each once."""
     found = {
         ServiceRef(str(service.get("namespace", "")), str(service.get("name", "")))
         for manifest in manifests
-        for client in _clients(manifest)
-        if (service := client.get("service"))
+        for service in (client["service"] for client in _clients_by_service(manifest))
     }
     return sorted(found)
 
 
 def service_of(manifest: Mapping[str, Any]) -> ServiceRef | None:
     """The manifest's own name, if it is a Service."""
-    if manifest["kind"] != "Service":
-        return None
-    metadata = manifest["metadata"]
-    return ServiceRef(str(metadata.get("namespace") or ""), str(metadata["name"]))
+    service = Obj(manifest)
+    return ServiceRef(service.namespace, service.name) if service.kind == "Service" else None
 
 
 def reachable(manifest: Mapping[str, Any], *, port: int, ca_bundle: str) -> dict[str, Any]:
-    """A copy whose service references carry the port and the CA (base64). A client given by URL,
-    and a manifest of another kind, stay as they are."""
+    """A copy whose service references carry the port and the CA (base64); clients given by URL stay."""
     copied = copy.deepcopy(dict(manifest))
-    for client in _clients(copied):
-        if client.get("service"):
-            client["service"]["port"] = port
-            client["caBundle"] = ca_bundle
+    for client in _clients_by_service(copied):
+        client["service"]["port"] = port
+        client["caBundle"] = ca_bundle
     return copied
 
 
 def trusting(manifest: Mapping[str, Any], *, ca_bundle: str) -> dict[str, Any]:
-    """A copy in which each service reference without a CA gets this one (base64): what cert-manager
-    adds to an installation."""
+    """A copy whose service references all have a CA (base64), this one if need be."""
     copied = copy.deepcopy(dict(manifest))
-    for client in _clients(copied):
-        if client.get("service") and client.get("caBundle") in (None, "", _NO_CA):
+    for client in _clients_by_service(copied):
+        if client.get("caBundle") in _NO_CA:
             client["caBundle"] = ca_bundle
     return copied
 
 
 def external_name(reference: ServiceRef, *, port: int) -> dict[str, Any]:
     """The Service itself: an alias of localhost."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": reference.name, "namespace": reference.namespace},
-        "spec": {
-            "type": "ExternalName",
-            "externalName": "localhost",
-            "ports": [{"name": "webhook", "port": port, "protocol": "TCP"}],
-        },
-    }
+    metadata = {"name": reference.name, "namespace": reference.namespace}
+    ports = [{"name": "webhook", "port": port, "protocol": "TCP"}]
+    spec = {"type": "ExternalName", "externalName": "localhost", "ports": ports}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
+
+
+def tls_secret(name: str, namespace: str, content: Mapping[str, bytes]) -> dict[str, Any]:
+    """A Secret with these files, as cert-manager would make it: tls.crt, tls.key and ca.crt."""
+    metadata = {"name": name, "namespace": namespace}
+    data = {key: base64.b64encode(part).decode() for key, part in content.items()}
+    kind = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls"}
+    return {**kind, "metadata": metadata, "data": data}
 
 
 def guarded(manifests: Iterable[Mapping[str, Any]], *, group: str, resource: str) -> set[str]:
@@ -98,7 +94,7 @@ def guarded(manifests: Iterable[Mapping[str, Any]], *, group: str, resource: str
     return {
         version
         for manifest in manifests
-        if manifest.get("kind") == "ValidatingWebhookConfiguration"
+        if manifest.get("kind") == VALIDATING_WEBHOOKS.kind
         for webhook in manifest.get("webhooks") or ()
         for rule in webhook.get("rules") or ()
         if {group, "*"} & set(rule.get("apiGroups") or ())
@@ -107,11 +103,15 @@ def guarded(manifests: Iterable[Mapping[str, Any]], *, group: str, resource: str
     }
 
 
-def _clients(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    if manifest.get("kind") in ADMISSION_KINDS:
-        for webhook in manifest.get("webhooks") or ():
-            yield webhook.get("clientConfig") or {}
-    elif manifest.get("kind") == CRD_KIND:
-        conversion = (manifest.get("spec") or {}).get("conversion") or {}
-        if conversion.get("strategy") == "Webhook":
-            yield (conversion.get("webhook") or {}).get("clientConfig") or {}
+def _clients_by_service(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The client configurations of a manifest that name a Service."""
+    wanted = Obj(manifest)
+    hooks: list[dict[str, Any]] = []
+    if wanted.kind in _ADMISSION_KINDS:
+        hooks = wanted.at("webhooks") or []
+    elif wanted.kind == CRDS.kind and wanted.at("spec", "conversion", "strategy") == "Webhook":
+        hooks = [wanted.at("spec", "conversion", "webhook") or {}]
+    for hook in hooks:
+        client = hook.get("clientConfig") or {}
+        if client.get("service"):
+            yield client

@@ -17,7 +17,7 @@ from conformance.cluster.kind import Docker, KindCluster, KindOptions, find_tool
 from conformance.kube import Api
 from conformance.model.bounds import Bounds
 from conformance.operator import profiles
-from conformance.operator.events import OperatorEvents
+from conformance.operator.installed import OperatorEvents
 from conformance.operator.operator_options import OperatorOptions
 from conformance.operator.pods.install import PodInstallation
 from conformance.plugin.kind import kind_cluster_class, kind_options
@@ -87,7 +87,7 @@ def cluster(
             options=OperatorOptions(),
             bounds=Bounds(install=120.0),
             logs=tmp_path_factory.mktemp("operator"),
-            events=OperatorEvents(),
+            event_log=OperatorEvents(),
             api=Api.from_kubeconfig(cluster.kubeconfig),
         ).run()
         yield cluster

@@ -8,8 +8,17 @@ from typing import Any
 import pytest
 
 from conformance.model.errors import UsageError
-from conformance.operator.pods.adapt import Adaptation, RealNodes, fits, own_container
-from conformance.operator.pods.pod_template import images, pod_template, repository, tag
+from conformance.model.installs import ClusterInstall
+from conformance.operator.pods.adapt import (
+    Adaptation,
+    RealNodes,
+    fits,
+    images,
+    own_container,
+    pod_template,
+    repository,
+    tag,
+)
 
 from .pods import deployment, ignored_webhook, rbac
 
@@ -18,8 +27,10 @@ REAL = {"key": "type", "operator": "NotIn", "values": ["kwok"]}
 
 
 def adaptation(**changes: Any) -> Adaptation:
-    names = {"namespace": "ops", "deployment": "op", "container": "manager"}
-    return Adaptation(**{**names, **changes})
+    settings = {"namespace": "ops", "deployment": "op", "container": "manager"}
+    settings |= {name: changes.pop(name) for name in (*settings, "image_name") if name in changes}
+    settings["image"] = settings.pop("image_name", "")
+    return Adaptation(settings=ClusterInstall(**settings), **changes)
 
 
 def spec(manifest: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from conformance.model.errors import InfraError
-from conformance.operator.pods.deployed import Deployed, Target, is_ready, selector
+from conformance.model.state import Obj
+from conformance.operator.pods.deployed import Deployed, Pod, Target, is_ready, selector
 from conformance.operator.pods.diagnosis import why_not_ready
 
 Raw = dict[str, Any]
@@ -38,15 +39,12 @@ class Shown(Deployed):
         self._warnings = warnings
         self._last_line = last_line
 
-    def deployment(self) -> Raw | None:
-        return {
-            "metadata": {"name": "op", "generation": 1},
-            "spec": {},
-            "status": {"conditions": self._conditions},
-        }
+    def deployment(self) -> Obj:
+        metadata = {"name": "op", "generation": 1}
+        return Obj({"metadata": metadata, "spec": {}, "status": {"conditions": self._conditions}})
 
-    def pods(self) -> list[Raw]:
-        return self._pods
+    def pods(self) -> list[Pod]:
+        return [Pod(pod, container="manager") for pod in self._pods]
 
     def warnings(self, name: str) -> list[str]:
         return list(self._warnings)
@@ -163,7 +161,7 @@ def test_reason_is_the_platforms_own(case: str) -> None:
 
 def test_unreadable_state_is_told_and_not_raised() -> None:
     class Unreadable(Shown):
-        def pods(self) -> list[Raw]:
+        def pods(self) -> list[Pod]:
             raise InfraError("no answer")
 
     assert why_not_ready(Unreadable()) == "and its state could not be read: no answer"
@@ -182,7 +180,7 @@ def test_unreadable_state_is_told_and_not_raised() -> None:
 )
 def test_ready_is_every_pod_of_the_newest_template_and_no_other(status: Raw, ready: int) -> None:
     deployment = {"metadata": {"generation": 2}, "spec": {"replicas": 2}, "status": status}
-    assert is_ready(deployment) is bool(ready)
+    assert is_ready(Obj(deployment)) is bool(ready)
 
 
 def test_selector_is_a_query() -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from conformance.kube import Api
-from conformance.operator.pods import leadership
+from conformance.operator.pods import control
+from conformance.operator.pods.control import wait_for_leader
 from conformance.operator.pods.deployed import Deployed, Target
-from conformance.operator.pods.leadership import wait_for_leader
 from conformance.operator.resources import LEASES, PODS
 from tests.kube.fake_api import FakeApi
 
@@ -69,7 +69,7 @@ def test_lease_of_a_pod_that_is_gone_is_waited_for_in_any_namespace(
 def test_lease_that_nobody_takes_over_is_given_up(
     cluster: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leadership, "_SPARE_SECONDS", 0.2)
+    monkeypatch.setattr(control, "_SPARE_SECONDS", 0.2)
     hold(cluster, "op-manager-old_1a2b", seconds=1)
     assert 1.2 <= wait_for_leader(deployed(cluster, tmp_path), within=60) < 10
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.model.labels import ENDED
-from conformance.operator.pods.observer import Observer
+from conformance.model.state import Obj
+from conformance.operator.pods.deployed import Pod
+from conformance.operator.pods.watcher import Observer
 
 Raw = dict[str, Any]
 
@@ -30,11 +32,15 @@ def deployed(mark: str = "") -> Raw:
 
 def looks(*seen: tuple[Raw | None, list[Raw]]) -> list[str]:
     """`kind text` of all events that a series of looks gives."""
-    observer = Observer("manager")
+    observer = Observer()
     events = [
         event
         for deployment, pods in seen
-        for event in observer.look(deployment, pods, last_line="the end")
+        for event in observer.look(
+            Obj(deployment) if deployment else None,
+            [Pod(pod, container="manager") for pod in pods],
+            last_line="the end",
+        )
     ]
     return [f"{kind} {text}".strip() for kind, text in events]
 

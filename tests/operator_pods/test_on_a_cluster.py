@@ -94,11 +94,11 @@ def test_another_process_kills_and_starts_it_from_plain_data(
     other = attach(
         json.loads(json.dumps(operator.attachable)), cluster.kubeconfig, operator.loaded.profile
     )
-    before = {pod["metadata"]["uid"] for pod in control.deployed.pods()}
+    before = {pod.uid for pod in control.deployed.pods()}
     other.kill()
     assert not control.alive()
     other.start()
-    after = {pod["metadata"]["uid"] for pod in control.deployed.pods()}
+    after = {pod.uid for pod in control.deployed.pods()}
     assert len(after) == 1
     assert not before & after
     eventually(came)
@@ -130,7 +130,7 @@ def test_operator_of_others_is_adopted_and_left_alone(
     adopted.close()
     after = control.deployed.deployment()
     assert after is not None
-    assert after["metadata"]["generation"] == before["metadata"]["generation"]
+    assert after.generation == before.generation
 
 
 def test_an_end_is_noted_with_what_to_start_until_the_run_is_over(
@@ -159,7 +159,7 @@ def test_an_end_is_noted_with_what_to_start_until_the_run_is_over(
     adopted.close()
     deployment = control.deployed.deployment()
     assert deployment is not None
-    assert ENDED not in deployment["metadata"]["annotations"]
+    assert ENDED not in deployment.annotations
 
 
 def test_image_faults_and_nodes_reach_the_pods(

@@ -11,13 +11,12 @@ import yaml
 
 from conformance.cluster.nodes import RealNodes
 from conformance.model.errors import InfraError, UsageError
-from conformance.model.installs import Placement
+from conformance.model.installs import ClusterInstall, Placement
 from conformance.operator import profiles
 from conformance.operator.operator_options import OperatorOptions, check_options
 from conformance.operator.pods.adapt import Adaptation
 from conformance.operator.pods.commands import run
-from conformance.operator.pods.helm import Chart, Helm, check_hooks
-from conformance.operator.pods.packages import Package, read_package
+from conformance.operator.pods.packages import Helm, Package, check_hooks, read_package
 
 from .pods import write_operator
 
@@ -111,8 +110,7 @@ def test_given_chart_replaces_the_public_one(tmp_path: Path, programs: Path) -> 
     [
         (
             {"kind": "helm", "manifests": [], "chart": "op"},
-            "installing the operator tried by its chart needs `helm`, which is not on PATH: install "
-            "Helm 3.13 or newer",
+            "/op as tried needs `helm`, which is not on PATH: install Helm 3.13 or newer",
         ),
         (
             {"kind": "kustomize", "manifests": ["op"]},
@@ -132,12 +130,12 @@ def test_what_is_missing_is_told(
 
 def test_programs_last_words_are_told(tmp_path: Path) -> None:
     with pytest.raises(InfraError, match="trying failed: first; second"):
-        run(["sh", "-c", "echo first >&2; echo second >&2; exit 3"], doing="trying", within=10)
+        run("sh", "-c", "echo first >&2; echo second >&2; exit 3", doing="trying", within=10)
 
 
 def test_program_that_hangs_is_ended(tmp_path: Path) -> None:
     with pytest.raises(InfraError, match="trying did not finish within 0 s"):
-        run(["sleep", "60"], doing="trying", within=0.2)
+        run("sleep", "60", doing="trying", within=0.2)
 
 
 def hook(kind: str, when: str, spec: dict[str, Any]) -> dict[str, Any]:
@@ -157,17 +155,22 @@ def test_hook_on_simulated_nodes_is_refused_with_what_to_do() -> None:
 
 def test_hooks_that_are_placed_or_not_run_or_on_real_nodes_are_fine() -> None:
     nodes = RealNodes()
-    names = {"namespace": "ops", "deployment": "op", "container": "manager"}
-    placed = Adaptation(**names, nodes=nodes).apply(hook("Job", "post-install", {}))
+    settings = ClusterInstall(namespace="ops", deployment="op")
+    placed = Adaptation(settings=settings, nodes=nodes).apply(hook("Job", "post-install", {}))
     check_hooks([placed, hook("Job", "test", {})], nodes, where="p.yaml")
     check_hooks([hook("Job", "post-install", {})], None, where="p.yaml")
 
 
 def test_uninstall_ignores_a_release_that_is_not_there(tmp_path: Path, programs: Path) -> None:
-    chart = Chart(reference="op", release="mine", namespace="ops")
     log = tmp_path / "log"
     (programs / "helm").write_text(f'#!/bin/sh\necho "$*" > {log}\n', encoding="utf-8")
-    Helm(chart, kubeconfig=tmp_path / "k", operator="x").uninstall(within=30)
+    Helm(
+        chart="op",
+        release="mine",
+        namespace="ops",
+        kubeconfig=tmp_path / "k",
+        options=(),
+    ).uninstall(within=30)
     assert "uninstall mine --namespace ops --ignore-not-found" in log.read_text(encoding="utf-8")
 
 

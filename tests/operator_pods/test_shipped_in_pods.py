@@ -50,9 +50,7 @@ def test_reference_runs_with_its_policy_and_a_certificate_for_its_service(
     name: str, tmp_path: Path
 ) -> None:
     parts, settings = shipped(name, tmp_path), profiles.load(name).profile.pods
-    names = {"namespace": settings.namespace, "deployment": settings.deployment}
-    adaptation = Adaptation(**names, container=settings.container)
-    container = own_container(parts.manifests, adaptation, where=name)
+    container = own_container(parts.manifests, Adaptation(settings=settings), where=name)
     assert container["args"][0] == f"--policy={POLICIES[name]}"
     assert container["image"] == settings.image
     assert {ref.host for ref in services(parts.everything)} == {

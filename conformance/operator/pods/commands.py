@@ -5,57 +5,49 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
-from pathlib import Path
 
 from conformance.model.errors import InfraError, UsageError
 
-_DROPPED = (
-    "KUBECONFIG",
-    "HELM_KUBECONTEXT",
-    "HELM_KUBEAPISERVER",
-    "HELM_KUBETOKEN",
-    "HELM_NAMESPACE",
-)
-"""Variables that would lead to another cluster than the run's."""
+_DROPPED = ("KUBECONFIG", "HELM_KUBE", "HELM_NAMESPACE")
+"""How variables begin that would lead to another cluster than the run's."""
 
-
-def find(program: str, *, needed_for: str, get_it: str) -> str:
-    """The program on PATH. Raises UsageError that says what it is needed for and how to get it."""
-    found = shutil.which(program)
-    if found is None:
-        raise UsageError(f"{needed_for} needs `{program}`, which is not on PATH: {get_it}")
-    return found
+_GET_IT = {
+    "docker": "install Docker, or give a built image (--operator-image=REFERENCE)",
+    "helm": "install Helm 3.13 or newer (https://helm.sh/docs/intro/install)",
+    "kubectl": "install kubectl (https://kubernetes.io/docs/tasks/tools)",
+}
 
 
 def run(
-    command: Sequence[str],
-    *,
+    program: str,
+    *arguments: str,
     doing: str,
     within: float,
     error: type[UsageError | InfraError] = InfraError,
-    cwd: Path | None = None,
 ) -> str:
-    """What the program printed. `within`: seconds. Raises `error` with its last words if it fails, and
-    InfraError if the time is up."""
-    env = {name: value for name, value in os.environ.items() if name not in _DROPPED}
+    """What a program printed that is on PATH or given by its path. `within`: seconds. Raises UsageError
+    if it is not there, `error` with its last words if it fails, InfraError if the time is up."""
+    found = shutil.which(program)
+    if found is None:
+        raise UsageError(f"{doing} needs `{program}`, which is not on PATH: {_GET_IT[program]}")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}
     try:
         ended = subprocess.run(
-            list(command),
+            [found, *arguments],
             env=env,
-            cwd=cwd,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=within,
-            check=False,
+            check=True,
         )
     except subprocess.TimeoutExpired as expired:
         raise InfraError(f"{doing} did not finish within {within:.0f} s") from expired
+    except subprocess.CalledProcessError as failed:
+        words = _last_words(failed.stderr) or _last_words(failed.stdout)
+        raise error(f"{doing} failed: {words}") from None
     except OSError as failed:
         raise error(f"{doing} failed: {failed}") from failed
-    if ended.returncode != 0:
-        raise error(f"{doing} failed: {_last_words(ended.stderr) or _last_words(ended.stdout)}")
     return ended.stdout
 
 

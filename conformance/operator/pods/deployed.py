@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.kube import Api, raise_for
+from conformance.model.state import Obj
 from conformance.operator.resources import DEPLOYMENTS, EVENTS, PODS
-
-Raw = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,34 +22,42 @@ class Target:
     replicas: int
     """As installed: what a start scales to."""
     selector: str
-    """Of its pods."""
     grace: float
     """Seconds that its pods may take to end in an orderly way."""
     ready_within: float
     """Seconds from a start to readiness."""
 
     @classmethod
-    def of(
-        cls,
-        deployment: Mapping[str, Any],
-        *,
-        operator: str,
-        container: str,
-        ready_within: float,
-    ) -> Target:
+    def of(cls, deployment: Obj, *, operator: str, container: str, ready_within: float) -> Target:
         """From the stored Deployment."""
-        spec = deployment["spec"]
-        grace = (spec["template"].get("spec") or {}).get("terminationGracePeriodSeconds")
+        grace = deployment.at("spec", "template", "spec", "terminationGracePeriodSeconds")
         return cls(
             operator=operator,
-            namespace=str(deployment["metadata"]["namespace"]),
-            deployment=str(deployment["metadata"]["name"]),
+            namespace=deployment.namespace,
+            deployment=deployment.name,
             container=container,
-            replicas=int(spec.get("replicas") or 0) or 1,
-            selector=selector(spec.get("selector") or {}),
+            replicas=deployment.spec.get("replicas") or 1,
+            selector=selector(deployment.spec.get("selector") or {}),
             grace=30.0 if grace is None else float(grace),
             ready_within=ready_within,
         )
+
+
+class Pod(Obj):
+    """A pod of the operator."""
+
+    __slots__ = ("own",)
+
+    def __init__(self, raw: Mapping[str, Any], *, container: str) -> None:
+        super().__init__(raw)
+        rows = self.status.get("containerStatuses") or ()
+        self.own: Mapping[str, Any] = next((r for r in rows if r.get("name") == container), {})
+        """The status of the operator's own container; empty before it has one."""
+
+    @property
+    def running(self) -> bool:
+        """True if its own container runs just now."""
+        return "running" in (self.own.get("state") or {})
 
 
 class Deployed:
@@ -60,28 +67,28 @@ class Deployed:
         self.api = api
         self.target = target
 
-    def deployment(self) -> Raw | None:
+    def deployment(self) -> Obj | None:
         """The Deployment, None if it is gone. Raises InfraError."""
-        return self.api.read(DEPLOYMENTS, self.target.deployment, self.target.namespace)
+        found = self.api.read(DEPLOYMENTS, self.target.deployment, self.target.namespace)
+        return Obj(found) if found else None
 
-    def pods(self) -> list[Raw]:
+    def pods(self) -> list[Pod]:
         """Its pods, those that are going among them. Raises InfraError."""
-        path = PODS.path(self.target.namespace)
-        return self.api.list(path, {"labelSelector": self.target.selector})[0]
+        path, query = PODS.path(self.target.namespace), {"labelSelector": self.target.selector}
+        found, _ = self.api.list(path, query)
+        return [Pod(pod, container=self.target.container) for pod in found]
 
     def warnings(self, name: str) -> list[str]:
-        """Messages of the warning events about an object of its namespace, the newest last; none
-        where they cannot be read."""
+        """Warning events about an object of its namespace, the newest last; none if unreadable."""
         query = f"type=Warning,involvedObject.name={name}"
         path = EVENTS.path(self.target.namespace)
         answer = self.api.request("GET", path, params={"fieldSelector": query})
         items = (answer.body.get("items") or []) if answer.ok else []
         items.sort(key=lambda item: str(item.get("lastTimestamp") or item.get("eventTime") or ""))
-        return [f"{item.get('reason')}: {one_line(item.get('message'))}" for item in items]
+        return [reason_of(item) for item in items]
 
     def last_line(self, pod: str, container: str = "") -> str:
-        """The last line that a container (empty: the operator's own) wrote; empty where it cannot be
-        read."""
+        """The last line of a container (empty: the operator's own); empty if unreadable."""
         params = {"container": container or self.target.container, "tailLines": "1"}
         path = PODS.path(self.target.namespace, pod, "log")
         for previous in (None, True):
@@ -90,18 +97,13 @@ class Deployed:
                 return one_line(answer.body)
         return ""
 
-    def delete_pod(self, pod: Mapping[str, Any], *, grace: int) -> None:
+    def delete_pod(self, pod: Obj, *, grace: int) -> None:
         """Delete exactly this pod. One that is gone is fine. Raises InfraError."""
-        body = {
-            "kind": "DeleteOptions",
-            "apiVersion": "v1",
-            "gracePeriodSeconds": grace,
-            "preconditions": {"uid": pod["metadata"]["uid"]},
-        }
-        name = str(pod["metadata"]["name"])
-        answer = self.api.request("DELETE", PODS.path(self.target.namespace, name), body)
+        options = {"gracePeriodSeconds": grace, "preconditions": {"uid": pod.uid}}
+        body = {"kind": "DeleteOptions", "apiVersion": "v1", **options}
+        answer = self.api.request("DELETE", PODS.path(self.target.namespace, pod.name), body)
         if answer.code not in (404, 409):
-            raise_for(answer, f"deleting pod {name}")
+            raise_for(answer, f"deleting pod {pod.name}")
 
 
 def selector(spec: Mapping[str, Any]) -> str:
@@ -114,30 +116,17 @@ def selector(spec: Mapping[str, Any]) -> str:
     return ",".join(parts)
 
 
-def is_ready(deployment: Mapping[str, Any]) -> bool:
+def is_ready(deployment: Obj) -> bool:
     """True if every pod of the newest template is available, and no other pod is left."""
-    spec, status = deployment.get("spec") or {}, deployment.get("status") or {}
-    wanted = int(1 if spec.get("replicas") is None else spec["replicas"])
-    counts = [int(status.get(name) or 0) for name in ("replicas", "updatedReplicas")]
-    seen = int(status.get("observedGeneration") or 0) >= int(deployment["metadata"]["generation"])
-    available = int(status.get("availableReplicas") or 0)
-    return seen and wanted > 0 and counts == [wanted, wanted] and available == wanted
+    wanted = deployment.spec.get("replicas", 1)
+    names = ("replicas", "updatedReplicas", "availableReplicas")
+    counts = {deployment.status.get(name, 0) for name in names}
+    return is_observed(deployment) and wanted > 0 and counts == {wanted}
 
 
-def container_status(pod: Mapping[str, Any], container: str) -> Raw:
-    """The status of one container of a pod; empty before it has one."""
-    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
-    return next((dict(row) for row in statuses if row.get("name") == container), {})
-
-
-def is_going(pod: Mapping[str, Any]) -> bool:
-    """True once its deletion was asked for."""
-    return bool(pod["metadata"].get("deletionTimestamp"))
-
-
-def is_running(pod: Mapping[str, Any], container: str) -> bool:
-    """True if the container runs just now."""
-    return "running" in (container_status(pod, container).get("state") or {})
+def is_observed(deployment: Obj) -> bool:
+    """True if its controller has seen its present spec."""
+    return (deployment.observed_generation or 0) >= deployment.generation
 
 
 def exit_of(terminated: Mapping[str, Any]) -> str:
@@ -149,5 +138,9 @@ def exit_of(terminated: Mapping[str, Any]) -> str:
 
 def one_line(text: Any) -> str:
     """A message on one line, and not too long."""
-    lines = str(text or "").strip().splitlines()
-    return " ".join(" ".join(lines).split())[:300]
+    return " ".join(str(text or "").split())[:300]
+
+
+def reason_of(said: Mapping[str, Any]) -> str:
+    """Reason and message of a condition or an event."""
+    return f"{said.get('reason')}: {one_line(said.get('message'))}"

@@ -8,19 +8,18 @@ from typing import Any
 from conformance.model.errors import InfraError
 from conformance.operator.pods.deployed import (
     Deployed,
+    Pod,
     exit_of,
-    is_going,
     is_ready,
-    is_running,
     one_line,
+    reason_of,
 )
 
 _STARTING = ("ContainerCreating", "PodInitializing", "")
 
 
 def why_not_ready(deployed: Deployed) -> str:
-    """The reason, in the platform's own words where it has some. Never raises: it is asked for when
-    something is wrong already."""
+    """The reason, in the platform's own words. Never raises: something is wrong already."""
     try:
         return _why_not_ready(deployed)
     except InfraError as error:
@@ -28,70 +27,57 @@ def why_not_ready(deployed: Deployed) -> str:
 
 
 def _why_not_ready(deployed: Deployed) -> str:
-    target = deployed.target
-    deployment = deployed.deployment()
+    target, deployment = deployed.target, deployed.deployment()
     if deployment is None:
         return f"the Deployment {target.deployment} is gone from namespace {target.namespace}"
-    conditions = (deployment.get("status") or {}).get("conditions") or ()
-    for condition in conditions:
-        if condition["type"] == "ReplicaFailure" and condition["status"] == "True":
-            said = f"{condition.get('reason')}: {one_line(condition.get('message'))}"
-            return f"its pods cannot be made ({said})"
-    pods = [pod for pod in deployed.pods() if not is_going(pod)]
+    failure = deployment.condition("ReplicaFailure") or {}
+    if failure.get("status") == "True":
+        return f"its pods cannot be made ({reason_of(failure)})"
+    pods = [pod for pod in deployed.pods() if not pod.deleting]
     if not pods:
+        conditions = deployment.status.get("conditions") or ()
         said = next((one_line(c.get("message")) for c in conditions), "nothing was said why")
         return f"it has no pod ({said})"
-    pods.sort(key=lambda pod: str(pod["metadata"].get("creationTimestamp")), reverse=True)
-    for pod in pods:
-        if found := _of_pod(deployed, pod):
-            return found
+    pods.sort(key=lambda pod: pod.created, reverse=True)
     state = "ready now" if is_ready(deployment) else "not all available yet"
-    return f"its pods run and are {state}"
+    reasons = filter(None, (_of_pod(deployed, pod) for pod in pods))
+    return next(reasons, f"its pods run and are {state}")
 
 
-def _of_pod(deployed: Deployed, pod: Mapping[str, Any]) -> str:
+def _of_pod(deployed: Deployed, pod: Pod) -> str:
     """What is wrong with one pod; empty if it is ready."""
-    name, status = str(pod["metadata"]["name"]), pod.get("status") or {}
-    conditions = {row["type"]: row for row in status.get("conditions") or ()}
-    scheduled = conditions.get("PodScheduled", {})
+    scheduled = pod.condition("PodScheduled") or {}
     if scheduled.get("status") == "False":
-        said = f"{scheduled.get('reason')}: {one_line(scheduled.get('message'))}"
-        return f"its pod {name} is Pending ({said})"
-    rows = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
-    for row in rows:
-        if found := _of_container(deployed, name, row):
-            return found
-    if conditions.get("Ready", {}).get("status") == "True":
+        return f"its pod {pod.name} is Pending ({reason_of(scheduled)})"
+    for field in ("initContainerStatuses", "containerStatuses"):
+        for row in pod.status.get(field) or ():
+            if found := _of_container(deployed, pod.name, row):
+                return found
+    if pod.ready:
         return ""
-    warned = deployed.warnings(name)
+    warned = deployed.warnings(pod.name)
     said = f" ({warned[-1]})" if warned else ""
-    if is_running(pod, deployed.target.container):
-        return f"its pod {name} runs but is not ready{said}{_last_line(deployed, name)}"
-    return f"its pod {name} is {status.get('phase') or 'not seen by a node yet'}{said}"
+    if pod.running:
+        return f"its pod {pod.name} runs but is not ready{said}{_last_line(deployed, pod.name)}"
+    return f"its pod {pod.name} is {pod.status.get('phase') or 'not seen by a node yet'}{said}"
 
 
 def _of_container(deployed: Deployed, pod: str, row: Mapping[str, Any]) -> str:
-    state = row.get("state") or {}
-    waiting, ended = state.get("waiting"), state.get("terminated")
-    name = str(row["name"])
-    where = f"container {name} of its pod {pod}"
-    if waiting and str(waiting.get("reason") or "") not in _STARTING:
-        reason = str(waiting["reason"])
+    state, name = row.get("state") or {}, str(row["name"])
+    waiting, ended = state.get("waiting") or {}, state.get("terminated")
+    where, reason = f"container {name} of its pod {pod}", str(waiting.get("reason") or "")
+    if reason not in _STARTING:
         last = (row.get("lastState") or {}).get("terminated")
         if reason == "CrashLoopBackOff" and last:
             return f"{where} is in {reason} after {exit_of(last)}{_last_line(deployed, pod, name)}"
         return f"{where} waits in {reason} ({one_line(waiting.get('message')) or 'nothing said'})"
-    if ended and (ended.get("exitCode") or not row.get("ready")):
-        finished_init = not ended.get("exitCode") and name != deployed.target.container
-        return (
-            ""
-            if finished_init
-            else f"{where} ended: {exit_of(ended)}{_last_line(deployed, pod, name)}"
-        )
+    # Others end well when their work is done, the operator's own never does.
+    own = name == deployed.target.container
+    if ended and (ended.get("exitCode") or (own and not row.get("ready"))):
+        return f"{where} ended: {exit_of(ended)}{_last_line(deployed, pod, name)}"
     return ""
 
 
 def _last_line(deployed: Deployed, pod: str, container: str = "") -> str:
-    """The last line of a container, by default of the operator's own."""
     line = deployed.last_line(pod, container)
     return f"; its last line: {line}" if line else ""

@@ -8,42 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from conformance.kube import Api, Resource
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP
 from conformance.model.labels import OWNED
+from conformance.model.state import Obj
 from conformance.operator.resources import CRDS, NAMESPACES, served
 
 _POLL = 0.3
 _RELEASE_SECONDS = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class Ref:
-    """One object by name."""
-
-    api_version: str
-    kind: str
-    namespace: str
-    name: str
-
-    @classmethod
-    def of(cls, manifest: Mapping[str, Any], namespace: str) -> Ref:
-        """`namespace` is for manifests that name none."""
-        metadata = manifest["metadata"]
-        return cls(
-            str(manifest["apiVersion"]),
-            str(manifest["kind"]),
-            str(metadata.get("namespace") or namespace),
-            str(metadata["name"]),
-        )
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.name}"
+_SHOWN = 5
+"""So many objects are named in an error."""
 
 
 class Footprint:
@@ -53,28 +31,25 @@ class Footprint:
         """`namespace` is for manifests that name none."""
         self._api = api
         self._namespace = namespace
-        self._made: list[Ref] = []
-        self._crds_before = {str(crd["metadata"]["name"]) for crd in api.metadata_list(CRDS)[0]}
+        self._made: list[Obj] = []
+        self._crds_before = self._crds().keys()
 
     def plan(self, manifests: Iterable[Mapping[str, Any]]) -> None:
-        """Note those that are not there yet, before they are made. Raises UsageError if others are
-        there that the suite did not label; namespaces may be."""
-        foreign: list[Ref] = []
-        for manifest in manifests:
-            ref = Ref.of(manifest, self._namespace)
-            if ref in self._made:
-                continue
-            live = self._read(ref)
-            if live is None or self.is_ours(live):
-                self._made.append(ref)
-            elif ref.kind != NAMESPACES.kind:
-                foreign.append(ref)
+        """Note what is not there yet. Raises UsageError if something is that the suite did not label;
+        namespaces may be."""
+        foreign: list[Obj] = []
+        for wanted in map(Obj, manifests):
+            live = self._read(wanted)
+            if live is None or is_ours(live):
+                self._made.append(wanted)
+            elif wanted.kind != NAMESPACES.kind:
+                foreign.append(wanted)
         if foreign:
-            shown = ", ".join(str(ref) for ref in foreign[:5])
-            more = f" and {len(foreign) - 5} more" if len(foreign) > 5 else ""
+            rest = len(foreign) - _SHOWN
+            more = f" and {rest} more" if rest > 0 else ""
             raise UsageError(
-                f"the cluster has {shown}{more} already, which the suite did not make and will not "
-                "overwrite: use the operator that is installed there, or remove it first"
+                f"the cluster has {_shown(foreign)}{more} already, which the suite did not make and "
+                "will not overwrite: use the operator that is installed there, or remove it first"
             )
 
     def remove_graphs(self, *, within: float) -> None:
@@ -84,17 +59,17 @@ class Footprint:
         kinds = [served(self._api, kind, GROUP) for kind in (GRAPH_KIND, COMPONENT_KIND)]
         ours = [kind for kind in kinds if kind and str(kind) not in self._crds_before]
         began, released = time.monotonic(), False
-        while left := [(kind, item) for kind in ours for item in self._api.metadata_list(kind)[0]]:
+        while left := [(kind, Obj(o)) for kind in ours for o in self._api.metadata_list(kind)[0]]:
             seconds = time.monotonic() - began
             if seconds > within + _RELEASE_SECONDS:
-                names = ", ".join(f"{k.kind} {item['metadata']['name']}" for k, item in left[:5])
+                names = _shown([graph for _, graph in left])
                 raise InfraError(f"{names} were not gone {seconds:.0f} s after their deletion")
-            for kind, item in left:
-                name, namespace = item["metadata"]["name"], item["metadata"].get("namespace")
-                if not item["metadata"].get("deletionTimestamp"):
-                    self._api.delete(kind, name, namespace)
+            for kind, graph in left:
+                if not graph.deleting:
+                    self._api.delete(kind, graph.name, graph.namespace)
                 elif seconds > within and not released:
-                    self._api.patch(kind, name, {"metadata": {"finalizers": None}}, namespace)
+                    free = {"metadata": {"finalizers": None}}
+                    self._api.patch(kind, graph.name, free, graph.namespace)
             released = seconds > within
             time.sleep(_POLL)
 
@@ -103,47 +78,56 @@ class Footprint:
         kinds; wait until all is gone. Raises InfraError if some stay."""
         order = {NAMESPACES.kind: 2, CRDS.kind: 1}
         going = self._made[::-1]
-        going.sort(key=lambda ref: order.get(ref.kind, 0))
-        going += [
-            Ref(CRDS.api_version, CRDS.kind, "", name)
-            for crd in self._api.metadata_list(CRDS)[0]
-            if (name := str(crd["metadata"]["name"])).endswith(f".{GROUP}")
-            and name not in self._crds_before
-        ]
-        for ref in going:
-            if resource := _resource(self._api, ref):
+        going.sort(key=lambda made: order.get(made.kind, 0))
+        crds = [crd for name, crd in self._crds().items() if name not in self._crds_before]
+        going += [crd for crd in crds if crd.name.endswith(f".{GROUP}")]
+        for made in going:
+            if resource := self._resource(made):
                 with contextlib.suppress(InfraError):
-                    self._api.delete(resource, ref.name, ref.namespace or None)
+                    self._api.delete(resource, made.name, self._namespace_of(made))
         deadline = time.monotonic() + within
-        while left := [ref for ref in going if self._read(ref) is not None]:
+        while left := [made for made in going if self._read(made)]:
             if time.monotonic() > deadline:
-                shown = ", ".join(str(ref) for ref in left[:5])
+                shown = _shown(left)
                 raise InfraError(f"{shown} were not gone {within:.0f} s after their deletion")
             time.sleep(_POLL)
 
-    @staticmethod
-    def is_ours(live: Mapping[str, Any]) -> bool:
-        """True for what an earlier run of the suite left."""
-        return (live["metadata"].get("labels") or {}).get(OWNED) == "true"
+    def _crds(self) -> dict[str, Obj]:
+        crds = map(Obj, self._api.metadata_list(CRDS)[0])
+        return {crd.name: crd for crd in crds}
 
-    def _read(self, ref: Ref) -> dict[str, Any] | None:
-        resource = _resource(self._api, ref)
-        return self._api.read(resource, ref.name, ref.namespace or None) if resource else None
+    def _read(self, wanted: Obj) -> Obj | None:
+        resource = self._resource(wanted)
+        if resource is None:
+            return None
+        found = self._api.read(resource, wanted.name, self._namespace_of(wanted))
+        return Obj(found) if found else None
+
+    def _resource(self, wanted: Obj) -> Resource | None:
+        version = str(wanted.raw["apiVersion"]).rpartition("/")[2]
+        return served(self._api, wanted.kind, wanted.group, version)
+
+    def _namespace_of(self, wanted: Obj) -> str:
+        return wanted.namespace or self._namespace
 
 
-def _resource(api: Api, ref: Ref) -> Resource | None:
-    group, _, version = ref.api_version.rpartition("/")
-    return served(api, ref.kind, group, version)
+def is_ours(live: Obj) -> bool:
+    """True for what an earlier run of the suite left."""
+    return live.labels.get(OWNED) == "true"
 
 
-def settled_namespace(api: Api, name: str, *, within: float) -> dict[str, Any] | None:
+def settled_namespace(api: Api, name: str, *, within: float) -> Obj | None:
     """The namespace, None if there is none. Waits until one that is being deleted is gone, since
     nothing can be made in it. Raises InfraError after `within` seconds."""
     began = time.monotonic()
-    while (found := api.read(NAMESPACES, name)) is not None:
-        if not found["metadata"].get("deletionTimestamp"):
-            break
+    while found := api.read(NAMESPACES, name):
+        if not Obj(found).deleting:
+            return Obj(found)
         if time.monotonic() - began > within:
             raise InfraError(f"namespace {name} was still being deleted after {within:.0f} s")
         time.sleep(_POLL)
-    return found
+    return None
+
+
+def _shown(objects: Sequence[Obj]) -> str:
+    return ", ".join(str(each) for each in objects[:_SHOWN])

@@ -1,27 +1,86 @@
-"""Install an operator in pods, as it ships: `PodInstallation`."""
+"""An operator in pods: found as others installed it (`Adoption`), or installed as it ships
+(`PodInstallation`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from conformance.cluster.certificates import Authority
 from conformance.model.errors import UsageError
+from conformance.model.installs import ClusterInstall
 from conformance.model.labels import of_run
-from conformance.operator.certificate import webhook_secret
-from conformance.operator.pods import live_objects
-from conformance.operator.pods.adapt import Adaptation, own_container
-from conformance.operator.pods.adoption import Adoption
-from conformance.operator.pods.footprint import Footprint, settled_namespace
-from conformance.operator.pods.helm import check_hooks
+from conformance.model.state import Obj
+from conformance.operator import webhooks
+from conformance.operator.installed import InstalledOperator
+from conformance.operator.pods.adapt import (
+    Adaptation,
+    adapt_installed,
+    images,
+    own_container,
+    repository,
+    trust_kinds,
+)
+from conformance.operator.pods.control import PodControl
+from conformance.operator.pods.deployed import Target
+from conformance.operator.pods.footprint import Footprint, is_ours, settled_namespace
 from conformance.operator.pods.operator_image import provide
-from conformance.operator.pods.packages import Package, image_of, read_package
-from conformance.operator.pods.pod_template import images, repository
-from conformance.operator.templates import fill
-from conformance.operator.webhooks import CRD_KIND
+from conformance.operator.pods.packages import Package, check_hooks, read_package
+from conformance.operator.pods.watcher import Watcher
+from conformance.operator.resources import DEPLOYMENTS
 
-_FIRST = ("Namespace", CRD_KIND)
+
+class Adoption(InstalledOperator):
+    """The operator that others installed: nothing of it is written, and closing removes nothing."""
+
+    @property
+    def settings(self) -> ClusterInstall:
+        return self.profile.pods
+
+    @property
+    def removes(self) -> bool:
+        """True if closing removes the operator: ours, where it does not go with the cluster."""
+        return not (self.cluster.operator_installed or self.cluster.throw_away)
+
+    def _apply(self) -> None:
+        """Nothing: it is there."""
+
+    def _start(self) -> None:
+        settings = self.settings
+        found = self.api.read(DEPLOYMENTS, settings.deployment, settings.namespace)
+        if found is None:
+            raise UsageError(
+                f"{self.loaded.shown}: there is no Deployment {settings.deployment} in namespace "
+                f"{settings.namespace} of the cluster (`in_cluster.deployment`); install the operator "
+                "there, or have the suite do so: --install-operator"
+            )
+        deployment = Obj(found)
+        target = Target.of(
+            deployment,
+            operator=self.loaded.name,
+            container=settings.container,
+            ready_within=self.bounds.install,
+        )
+        self.attachable = asdict(target)
+        self.control = control = PodControl(self.api, target, self.profile)
+        pod = deployment.at("spec", "template", "spec")
+        account = pod.get("serviceAccountName") or pod.get("serviceAccount") or "default"
+        self.users = [f"system:serviceaccount:{deployment.namespace}:{account}"]
+        self.log_path = self.logs / f"operator-{self.loaded.name}.log"
+        watcher = Watcher(
+            control.deployed,
+            kubeconfig=self.cluster.kubeconfig,
+            log=self.log_path,
+            events=self.event_log,
+        )
+        # If it is removed, its last events are no exits, and its last words are still read.
+        removal = self.ending.pop_all()
+        self.ending.callback(control.forget_ends)
+        self.ending.callback(watcher.close, gone=self.removes)
+        self.ending.callback(removal.close)
+        if self.removes:
+            self.ending.callback(watcher.look_away)
 
 
 class PodInstallation(Adoption):
@@ -31,11 +90,6 @@ class PodInstallation(Adoption):
     def labels(self) -> Mapping[str, str]:
         """By which all that is made is found again."""
         return of_run(self.cluster.run)
-
-    @property
-    def removes(self) -> bool:
-        """True where the operator does not go with the cluster."""
-        return not self.cluster.throw_away
 
     def _apply(self) -> None:
         package = read_package(
@@ -48,47 +102,40 @@ class PodInstallation(Adoption):
         adaptation = self._adaptation(package)
         image = self._provide_image(package)
         authority = Authority()
-        secret = webhook_secret(
-            package.everything, authority, settings=self.settings, where=self.loaded.shown
-        )
+        secret = self._webhook_secret(package, authority)
         bundle = authority.bundle if secret else ""
         self._adapt = replace(adaptation, loaded=image, ca_bundle=bundle)
         self._prepare_namespace(package, secret)
         self._send_adapted([*package.prerequisites, *package.crds])
         if package.helm is None:
-            self._send_adapted(m for m in package.manifests if m["kind"] in _FIRST)
-            self._send_adapted(secret)
-            self._send_adapted(m for m in package.manifests if m["kind"] not in _FIRST)
+            # Applied after namespaces and kinds, and before what mounts it.
+            self._send_adapted([*secret, *package.manifests])
         else:
             self._send_adapted(secret)
             package.helm.install(within=self.bounds.install)
-            live_objects.adapt(self.api, package.helm.installed(), self._adapt)
+            adapt_installed(self.api, package.helm.installed(), self._adapt)
 
     def _check_kinds(self) -> None:
-        live_objects.trust_kinds(self.api, self._adapt)
+        trust_kinds(self.api, self._adapt)
         self.cluster.kinds_changed()
         super()._check_kinds()
 
     def _adaptation(self, package: Package) -> Adaptation:
         """The changes, checked against what is shipped."""
         settings, nodes = self.settings, self.cluster.real_nodes
-        known = settings.image and not settings.needs_image
-        where = f"{self.loaded.shown}: `in_cluster.fault_argument`"
         adaptation = Adaptation(
-            namespace=settings.namespace,
-            deployment=settings.deployment,
-            container=settings.container,
-            image_name=repository(settings.image) if known else "",
+            settings=settings,
             image=self.options.image,
             arguments=tuple(
-                fill(settings.fault_argument, {"fault": fault}, where=where)
+                self.loaded.filled("in_cluster.fault_argument", {"fault": fault})
                 for fault in self.options.faults
             ),
             nodes=nodes,
             labels=self.labels,
         )
         own_container(package.manifests, adaptation, where=self.loaded.shown)
-        check_hooks(package.manifests if package.helm else (), nodes, where=self.loaded.shown)
+        if package.helm is not None:
+            check_hooks(package.manifests, nodes, where=self.loaded.shown)
         if self.options.image:
             adapted = [adaptation.apply(manifest) for manifest in package.manifests]
             if self.options.image not in images(adapted):
@@ -100,40 +147,50 @@ class PodInstallation(Adoption):
         return adaptation
 
     def _provide_image(self, package: Package) -> str:
-        settings = self.settings
-        image = image_of(settings, self.options)
-        if not image:
-            return ""
-        if not settings.dockerfile and not self.options.image:
+        settings, image, dockerfile = self.settings, self.options.image, None
+        if not image and settings.dockerfile:
+            image, dockerfile = settings.image, self.loaded.directory / settings.dockerfile
+        elif not image and settings.image:
             # What the manifests name, with its tag.
-            named = [n for n in images(package.manifests) if repository(n) == repository(image)]
-            image = named[0] if named else image
-        dockerfile = self.loaded.directory / settings.dockerfile if settings.dockerfile else None
-        return provide(
-            image=image,
-            dockerfile=dockerfile if not self.options.image else None,
-            load=self.cluster.load_image,
-        )
+            name = repository(settings.image)
+            named = [each for each in images(package.manifests) if repository(each) == name]
+            image = named[0] if named else settings.image
+        return provide(image=image, dockerfile=dockerfile, load=self.cluster.load_image)
+
+    def _webhook_secret(self, package: Package, authority: Authority) -> list[dict[str, Any]]:
+        """For the Services that webhooks name; none if the operator looks after its certificates."""
+        settings = self.settings
+        if not settings.certificate_secret:
+            return []
+        hosts = [host for each in webhooks.services(package.everything) for host in each.hosts]
+        if not hosts:
+            raise UsageError(
+                f"{self.loaded.shown}: `in_cluster.certificate_secret` is for the Services that "
+                "webhooks and conversions name, and none is named; leave it out"
+            )
+        pair = authority.server(hosts)
+        files = {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": authority.certificate}
+        return [webhooks.tls_secret(settings.certificate_secret, settings.namespace, files)]
 
     def _prepare_namespace(self, package: Package, secret: list[dict[str, Any]]) -> None:
         """Make the namespace; before it, find out whether all that will be written may be."""
-        name = self.namespace
+        name, within, helm = self.settings.namespace, self.bounds.install, package.helm
         metadata: dict[str, Any] = {"name": name, "labels": self.labels}
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-        found = settled_namespace(self.api, name, within=self.bounds.install)
+        found = settled_namespace(self.api, name, within=within)
         if self.removes:
             footprint = Footprint(self.api, namespace=name)
             footprint.plan([namespace, *secret, *package.everything])
             # The last first: graphs while the operator can still release them, its release, the rest.
-            self.ending.callback(footprint.remove, within=self.bounds.install)
-            if package.helm is not None:
-                self.ending.callback(package.helm.uninstall, within=self.bounds.install)
+            self.ending.callback(footprint.remove, within=within)
+            if helm is not None:
+                self.ending.callback(helm.uninstall, within=within)
             self.ending.callback(footprint.remove_graphs, within=self.bounds.deletion_deadline)
-            if package.helm is not None and found and footprint.is_ours(found):
+            if helm is not None and found and is_ours(found):
                 # A release that a killed run left behind.
-                package.helm.uninstall(within=self.bounds.install)
+                helm.uninstall(within=within)
         if found is None:
-            self.send([namespace])
+            self._send([namespace])
 
     def _send_adapted(self, manifests: Iterable[Mapping[str, Any]]) -> None:
-        self.send(self._adapt.apply(manifest) for manifest in manifests)
+        self._send(self._adapt.apply(manifest) for manifest in manifests)

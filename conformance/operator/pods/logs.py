@@ -6,6 +6,7 @@ a broken connection ended, and are taken off again.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 import time
@@ -41,21 +42,21 @@ class PodLogs:
         self.path = path
         self.problem = ""
         """Why a log could not be read, in the API server's words; empty if all went well."""
+        self.closing = threading.Event()
         self._api = Api.from_kubeconfig(kubeconfig, connections=4)
         self._namespace = namespace
         self._container = container
         self._on_line = on_line
         self._followers: dict[str, _Follower] = {}
         self._writing = threading.Lock()
-        self._closing = threading.Event()
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
 
     def follow(self, uid: str, pod: str) -> None:
         """Follow a pod from its first line on; at once, and once."""
-        if uid not in self._followers and not self._closing.is_set():
+        if uid not in self._followers and not self.closing.is_set():
             path = PODS.path(self._namespace, pod, "log")
-            self._followers[uid] = follower = _Follower(self, path, self._container)
+            self._followers[uid] = follower = _Follower(self, path)
             follower.start()
 
     def last_line(self) -> str:
@@ -69,7 +70,7 @@ class PodLogs:
         """Stop following. `drain`: its pods are gone, so read their logs to the end first."""
         if drain:
             self._join()
-        self._closing.set()
+        self.closing.set()
         for follower in self._followers.values():
             follower.interrupt()
         self._join()
@@ -79,8 +80,6 @@ class PodLogs:
         deadline = time.monotonic() + _JOIN_SECONDS
         for follower in self._followers.values():
             follower.join(max(0.0, deadline - time.monotonic()))
-
-    # For the followers.
 
     def open(self, path: str, **params: str) -> urllib3.BaseHTTPResponse:
         """One request for a log."""
@@ -94,22 +93,17 @@ class PodLogs:
         if self._on_line is not None:
             self._on_line(line.decode("utf-8", "replace"))
 
-    def wait(self, seconds: float) -> bool:
-        """Pause; True if following is over."""
-        return self._closing.wait(seconds)
-
 
 class _Follower(threading.Thread):
     """One pod, until it is gone: the run before, whose end may have been missed, then the present
     one for as long as it lasts; and again."""
 
-    def __init__(self, logs: PodLogs, path: str, container: str) -> None:
+    def __init__(self, logs: PodLogs, path: str) -> None:
         super().__init__(name=f"log {path.split('/')[-2]}", daemon=True)
         self._logs = logs
         self._path = path
-        self._container = container
         self._last = ("", "")
-        self._since = ""
+        self._since: dict[str, str] = {}
         self._response: urllib3.BaseHTTPResponse | None = None
 
     def run(self) -> None:
@@ -121,13 +115,12 @@ class _Follower(threading.Thread):
             except (InfraError, urllib3.exceptions.HTTPError, OSError) as error:
                 pause = _REFUSED_SECONDS
                 self._logs.problem = str(error)
-            if self._logs.wait(pause):
+            if self._logs.closing.wait(pause):
                 return
 
     def interrupt(self) -> None:
         """End a read that waits."""
-        response = self._response
-        if response is not None:
+        if (response := self._response) is not None:
             try:
                 response.shutdown()
             except (AttributeError, OSError, ValueError, RuntimeError):
@@ -135,27 +128,21 @@ class _Follower(threading.Thread):
 
     def _read(self, **params: str) -> int:
         """Write what is new. The answer's code; 400 stands for "there is none (yet)"."""
-        if self._since:
-            params["sinceTime"] = self._since
-        response = self._logs.open(self._path, **params)
-        self._response = response
-        try:
-            if response.status != 200:
-                said = response.data.decode("utf-8", "replace")
-                if response.status not in (400, 404):
-                    raise InfraError(f"{self._path} was answered {response.status}: {said[:300]}")
-                return response.status
-            for line in _lines(response):
+        with contextlib.closing(self._logs.open(self._path, **params, **self._since)) as response:
+            self._response = response
+            if response.status not in (200, 400, 404):
+                said = response.data.decode("utf-8", "replace")[:300]
+                raise InfraError(f"{self._path} was answered {response.status}: {said}")
+            for line in _lines(response) if response.status == 200 else ():
                 stamp, _, text = line.partition(b" ")
                 seconds, fraction, zone = _parts(stamp.decode("ascii", "replace"))
                 if (seconds, fraction) > self._last:
                     self._last = seconds, fraction
-                    self._since = seconds + zone
+                    self._since = {"sinceTime": seconds + zone}
                     self._logs.write(text)
-            return 200
-        finally:
-            self._response = None
-            response.close()
+        # Its connection may serve another pod from now on.
+        self._response = None
+        return response.status
 
 
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
 
 import urllib3
 
 from conformance.cluster.processes.supervisor import Process
 from conformance.history.records import OperatorEventKind
 from conformance.model.errors import InfraError
-from conformance.operator.events import OperatorEvents
-from conformance.operator.installed import StartError
+from conformance.operator.installed import OperatorControl, OperatorEvents, StartError
 
 STOP_SECONDS = 10.0
 """A program may need this long to end after SIGTERM; then it is killed."""
@@ -26,7 +24,7 @@ _RESTARTS = 20
 must not be started for ever."""
 
 
-class ProcessControl:
+class ProcessControl(OperatorControl):
     """One operator's process, from its first start on."""
 
     def __init__(
@@ -40,14 +38,13 @@ class ProcessControl:
     ) -> None:
         """`process` is already started. `ready_within`: seconds from a start to readiness. An empty
         `ready_url`: it is ready when it runs."""
-        self.name = name
         self.process = process
+        self._name = name
         self._ready_url = ready_url
         self._ready_within = ready_within
         self._events = events
         # A case may kill it while it is being started again after a crash.
         self._lock = threading.RLock()
-        self._planned: OperatorEventKind | None = None
         self._restarts = 0
         self._log_read = 0
         self._pool = urllib3.PoolManager(cert_reqs="CERT_NONE")
@@ -57,32 +54,23 @@ class ProcessControl:
         """True if it runs just now."""
         return self.process.running
 
-    def stop(self) -> None:
-        """Ask it to end (SIGTERM), and kill it if it has not after `STOP_SECONDS`."""
-        self._end(OperatorEventKind.STOPPED, self.process.terminate)
-
-    def kill(self) -> None:
-        """End it at once (SIGKILL)."""
-        self._end(OperatorEventKind.KILLED, self.process.kill)
-
     def start(self) -> None:
         """Run it again and wait until it is ready. Raises StartError, and InfraError if it runs."""
         with self._lock:
             if self.alive():
-                raise InfraError(f"the operator {self.name} already runs (pid {self.process.pid})")
+                raise InfraError(f"the operator {self._name} already runs (pid {self.process.pid})")
             self._spawn()
         self.wait_ready()
 
     def wait_ready(self) -> None:
-        """Poll the ready URL. Raises StartError, with the end of the log, if the process ends or the
-        time is up."""
+        """Poll the ready URL. Raises StartError, with the end of the log, if it ends or time is up."""
         began = time.monotonic()
         while not self._answers():
             seconds = time.monotonic() - began
             self.require_running(f"{seconds:.1f} s after its start, before it was ready")
             if seconds > self._ready_within:
                 raise StartError(
-                    f"the operator {self.name} was not ready {seconds:.0f} s after its start: "
+                    f"the operator {self._name} was not ready {seconds:.0f} s after its start: "
                     f"{self._ready_url} (`install.ready`) did not answer 200; {self._last_words()}"
                 )
             time.sleep(0.05)
@@ -93,7 +81,7 @@ class ProcessControl:
         if not self.alive():
             self._watcher.join(STOP_SECONDS)
             raise StartError(
-                f"the operator {self.name} ended with code {self.process.returncode} {when}; "
+                f"the operator {self._name} ended with code {self.process.returncode} {when}; "
                 f"{self._last_words()}"
             )
 
@@ -107,11 +95,13 @@ class ProcessControl:
             self._restarts = 0
             self.stop()
 
-    def _end(self, kind: OperatorEventKind, send: Callable[[], None]) -> None:
+    def _end(self, how: OperatorEventKind) -> None:
+        """Kills it, too, if it has not ended in `STOP_SECONDS`."""
         with self._lock:
             if self.alive():
-                self._planned = kind
-                send()
+                self._planned = how
+                kills = how is OperatorEventKind.KILLED
+                (self.process.kill if kills else self.process.terminate)()
                 try:
                     self.process.wait(STOP_SECONDS)
                 except TimeoutError:
@@ -125,25 +115,23 @@ class ProcessControl:
         self._watch()
 
     def _watch(self) -> None:
-        self._planned = None
+        self._planned = OperatorEventKind.EXITED
         self._events.add(OperatorEventKind.STARTED, f"pid {self.process.pid}")
         self._watcher = threading.Thread(
-            target=self._wait_for_end, name=f"watch {self.name}", daemon=True
+            target=self._wait_for_end, name=f"watch {self._name}", daemon=True
         )
         self._watcher.start()
 
     def _wait_for_end(self) -> None:
-        while True:
-            try:
+        code: int | None = None
+        while code is None:
+            with contextlib.suppress(TimeoutError):
                 code = self.process.wait(_LOG_POLL)
-                break
-            except TimeoutError:
-                self._read_log()
-        self._read_log()
-        kind = self._planned or OperatorEventKind.EXITED
+            self._read_log()
         ended = f"signal {-code}" if code < 0 else f"exit code {code}"
-        last = self.process.tail(1).strip()
+        kind = self._planned
         if kind is OperatorEventKind.EXITED:
+            last = self.process.tail(1).strip()
             self._events.add(kind, f"{ended}; its last line: {last}" if last else ended)
             threading.Thread(target=self._start_again, daemon=True).start()
         else:
