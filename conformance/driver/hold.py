@@ -10,22 +10,49 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tenacity import Retrying, retry_if_result, wait_fixed
-
-from conformance.driver.live_record import LiveRecord
-from conformance.driver.wait_line import WaitLine
-from conformance.history.records import CheckpointEnd, Event, EventType
+from conformance.driver.waiting import WaitLine, until
+from conformance.history.records import CheckpointEnd, Event, EventType, Header
 from conformance.judge.changes import Part, changed_parts
 from conformance.judge.mismatch import Mismatch
+from conformance.judge.snapshot import Snapshot, Wanted
+from conformance.judge.state.match import blocked_mismatches, mismatches
+from conformance.judge.state.observed import unobserved
+from conformance.judge.state.progress import progress
 from conformance.judge.state.status import claim
+from conformance.judge.writers import WriteLog
+from conformance.model.bounds import Bounds
 from conformance.model.graph import PLURALS
 from conformance.model.kinds import EVIDENCE_KINDS, WORKLOADS, of_platform
 from conformance.model.state import Obj, State
+from conformance.record.tail import Tail
 
 # A platform that never comes to rest must not keep a case for ever.
 _LONGEST = 2.0
 # Graphs and components: their status is what the operator says.
 _CLAIMING = frozenset(PLURALS)
+
+
+class LiveRecord:
+    """The record of a namespace while it is being written, and the log of its writes, kept in step
+    also when others poll the tail."""
+
+    def __init__(self, tail: Tail, header: Header) -> None:
+        self.tail = tail
+        self.log = WriteLog(header)
+        self._taken = 0
+
+    def poll(self) -> list[Event]:
+        """Events since the last call. Raises InfraError if the recorder is dead."""
+        self.tail.poll()
+        new = self.tail.records[self._taken :]
+        self._taken += len(new)
+        for record in new:
+            self.log.add(record)
+        return [record for record in new if isinstance(record, Event)]
+
+    def state(self) -> State:
+        """The namespace as recorded so far."""
+        return self.tail.state()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,15 +111,9 @@ class Wait:
             )
             return result
 
-        # `step` knows when the wait ends; tenacity paces the looks.
-        retrying = Retrying(
-            retry=retry_if_result(lambda result: result is None),
-            wait=wait_fixed(self.poll),
-            reraise=True,
-        )
-        result = retrying(attempt)
+        result = until(attempt, every=self.poll)  # `step` knows when the wait ends
         line.clear()
-        assert result is not None, "tenacity gave up although it was told no end"
+        assert result is not None
         return result
 
     def step(self) -> WaitResult | None:
@@ -114,10 +135,15 @@ class Wait:
             # nothing was before the API's answer.
             self.held_since = max(self.since, max(arrived, default=now))
         if self.held_since is not None:
-            counted = [write.change.at for write in self.record.counted(self.held_since, now)]
+            counted = [write.change.at for write in self.record.log.counted(self.held_since, now)]
             self.held_since = max([self.held_since, *counted, *(moved if self.quiet else ())])
         if self.held_since is not None and now - self.held_since >= self.hold:
-            busy = self._busy(now)
+            # When the operator last sent a request too many for a hold window that ends now.
+            busy = (
+                None
+                if self.requests is None
+                else self.record.log.too_many(now - self.hold, now, allowed=self.requests)
+            )
             if busy is None:
                 return self._result(CheckpointEnd.HELD)
             self.held_since = busy
@@ -148,12 +174,6 @@ class Wait:
         status_only = changed_parts(before, obj) in ((), (Part.STATUS,))
         return not status_only or claim(before.status) != claim(obj.status)
 
-    def _busy(self, now: float) -> float | None:
-        """When the operator last sent a request too many for a hold window that ends now."""
-        if self.requests is None:
-            return None
-        return self.record.too_many(now - self.hold, now, allowed=self.requests)
-
     def _result(self, end: CheckpointEnd) -> WaitResult:
         return WaitResult(
             end=end,
@@ -162,3 +182,35 @@ class Wait:
             deadline=self.deadline,
             mismatches=self._mismatches or (),
         )
+
+
+def wait_for(
+    wanted: Wanted,
+    *,
+    record: LiveRecord,
+    line: WaitLine,
+    bounds: Bounds,
+    since: float,
+    deadline: float,
+    hold: float,
+    requests: int | None = None,
+    blocked: bool = False,
+    what: str = "",
+) -> WaitResult:
+    """Wait until these graphs are reached and held; with `blocked`, whose target cannot be reached,
+    until all is at rest. `line` begins with `what`. Raises InfraError when the recorder died."""
+
+    def look(state: State) -> list[Mismatch]:
+        snapshot = Snapshot(state=state, wanted=wanted)
+        if blocked:
+            return blocked_mismatches(snapshot)
+        return mismatches(snapshot) or unobserved(snapshot)
+
+    def describe(state: State) -> str:
+        return what + progress(Snapshot(state=state, wanted=wanted))
+
+    wait = Wait(
+        record=record, look=look, since=since, deadline=deadline, follow=bounds.follow, hold=hold,
+        poll=bounds.poll, quiet=blocked, requests=requests,
+    )  # fmt: skip
+    return wait.until_held(line, describe)

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from conformance.driver.case_run import CaseRun
-from conformance.driver.checkpoints import CaseOver
+from conformance.driver.case_run import CaseOver, CaseRun
 from conformance.driver.children import child_of, component_of, fresh_child_of, has_child
+from conformance.driver.waiting import until
 from conformance.history.records import Expect, Foreign
 from conformance.kube import raise_for
 from conformance.model.doors import Door, Method
@@ -60,7 +60,7 @@ class Trial(CaseRun):
         fields. With `judged` the case goes on to `expect`, which then waits in full.
         """
         door = door or self.door
-        graph = graph.replace(annotations={**graph.annotations, **self.profile.graph_annotations})
+        graph = self._annotated(graph)
         body = manifest(graph, version=door.version, namespace=self.namespace)
         self._note(
             self._requests.create(body, door=door), self._graphs, before=None, after=graph,
@@ -116,11 +116,12 @@ class Trial(CaseRun):
 
     def wait_gone(self, graph: Graph) -> None:
         """Wait until the graph object itself is gone, so that its name is free again."""
-        end = time.time() + self.bounds.deletion_deadline
-        while not self._requests.gone(GRAPH_KIND, graph.name):
-            if time.time() > end:
-                raise CaseOver
-            time.sleep(self.bounds.poll)
+        gone = until(
+            lambda: self._requests.gone(GRAPH_KIND, graph.name),
+            every=self.bounds.poll, within=self.bounds.deletion_deadline,
+        )  # fmt: skip
+        if not gone:
+            raise CaseOver
 
     def touch(self, graph: Graph, value: str) -> None:
         """Wake the operator's work on a graph by an annotation, without changing what is wanted."""
@@ -128,6 +129,9 @@ class Trial(CaseRun):
         self._requests.merge(
             GRAPH_KIND, graph.name, {"metadata": {"annotations": annotations}}, read=False
         )
+
+    def _annotated(self, graph: Graph) -> Graph:
+        return graph.replace(annotations={**graph.annotations, **self.profile.graph_annotations})
 
     # Components ---------------------------------------------------------------------------------
 
@@ -193,12 +197,12 @@ class Trial(CaseRun):
         """The child of that kind which this operator makes for a service of the graph, learnt from
         a throw-away deploy of the same graph in a namespace of its own, which labels may name.
         Raises InfraError if it makes none."""
-        fresh = self._fresh.get(graph, self.profile.graph_annotations)
+        fresh = self._fresh.get(self._annotated(graph))
         return fresh_child_of(fresh, kind, service, self.profile)
 
     def makes(self, graph: Graph, kind: str, service: str) -> bool:
         """Whether `learn` finds one."""
-        fresh = self._fresh.get(graph, self.profile.graph_annotations)
+        fresh = self._fresh.get(self._annotated(graph))
         return has_child(fresh, kind, service, self.profile)
 
     def child(self, graph: Graph, kind: str, service: str) -> Obj:

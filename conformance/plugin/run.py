@@ -8,10 +8,9 @@ import pytest
 
 from conformance.model.errors import ConformanceError, UsageError, Violation
 from conformance.plugin import collection, results, run_options, sharding, summary
-from conformance.plugin.collected import Collected
+from conformance.plugin.collection import Collected
 from conformance.plugin.controller import Controller
-from conformance.plugin.judging import run_case
-from conformance.plugin.trials import OPTIONS, TRIAL, operator_name, trial
+from conformance.plugin.trials import OPTIONS, TRIAL, operator_name, run_case, trial
 from conformance.plugin.worker import WORKER, Worker
 
 __all__ = ["operator_name", "trial"]
@@ -20,13 +19,8 @@ _CONTROLLER = "dgd-conformance-controller"
 _DESELECTED = pytest.StashKey[list[pytest.Item]]()
 # Options of pytest's that show something and run nothing.
 _ONLY_SHOW = (
-    "collectonly",
-    "showfixtures",
-    "show_fixtures_per_test",
-    "setupplan",
-    "help",
-    "version",
-)
+    "collectonly", "showfixtures", "show_fixtures_per_test", "setupplan", "help", "version",
+)  # fmt: skip
 
 
 def configure(config: pytest.Config) -> None:
@@ -40,8 +34,7 @@ def configure(config: pytest.Config) -> None:
         lock = results.prepare(options.results)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
-    controller = Controller(config, options, lock)
-    config.pluginmanager.register(controller, _CONTROLLER)
+    config.pluginmanager.register(Controller(config, options, lock), _CONTROLLER)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -84,7 +77,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if not collected.any_selected and not sharding.all_elsewhere(config):
         collected = Collected()
     if _is_worker(config):
-        collected.publish(options.live)
+        collected.publish(options)
     else:
         controller = config.pluginmanager.get_plugin(_CONTROLLER)
         assert isinstance(controller, Controller)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,12 @@ class RunOptions:
     def live(self) -> Path:
         """Where processes of a run tell each other what they do."""
         return self.results / "live"
+
+    def publish(self, name: str, text: str) -> None:
+        """Write a file in `live`, so that other processes see all of it or nothing."""
+        part = self.live / f"{name}.{os.getpid()}"
+        part.write_text(text)
+        part.rename(self.live / name)
 
     def operator(self, name: str) -> LoadedProfile:
         """The profile of that name. Raises KeyError."""

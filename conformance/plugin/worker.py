@@ -3,13 +3,13 @@ one. In a run without pytest-xdist the controller is its only worker."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from conformance.driver.environment import CaseEnvironment
+from conformance.driver.waiting import until
 from conformance.history.records import OperatorEvent, OperatorEventKind
 from conformance.kube import Api
 from conformance.model.errors import InfraError
@@ -59,15 +59,12 @@ class Worker:
     def operator_events(self, environment: CaseEnvironment, namespace: str) -> list[OperatorEvent]:
         """What happened to the operator since its environment was opened, and the lines that its log
         has about the namespace since the last call."""
-        path = environment.operator_log
         events = read_operator_events(environment.operator_events)
+        path = environment.operator_log
         if path is not None:
             lines = self._logs.setdefault(path, OperatorLog(path)).read()
-            events += [
-                line
-                for line in lines
-                if line.kind is OperatorEventKind.LOG and namespace in line.text
-            ]
+            logged = (line for line in lines if line.kind is OperatorEventKind.LOG)
+            events += [line for line in logged if namespace in line.text]
         return events
 
     def close(self) -> None:
@@ -116,9 +113,6 @@ def open_own(options: RunOptions, operator: str) -> TestEnvironment:
 
 
 def _await(condition: Callable[[], bool], what: str, *, within: float | None = None) -> None:
-    within = _OPEN_SECONDS if within is None else within
-    end = time.monotonic() + within
-    while not condition():
-        if time.monotonic() > end:
-            raise InfraError(f"waited {within:.0f} s for {what}, in vain")
-        time.sleep(0.05)
+    within = within or _OPEN_SECONDS
+    if not until(condition, every=0.05, within=within):
+        raise InfraError(f"waited {within:.0f} s for {what}, in vain")

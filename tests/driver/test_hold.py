@@ -9,7 +9,7 @@ import pytest
 
 from conformance.driver import hold as hold_module
 from conformance.driver.hold import Wait, WaitResult
-from conformance.driver.wait_line import WaitLine
+from conformance.driver.waiting import WaitLine
 from conformance.history.records import CheckpointEnd, Event, EventType
 from conformance.judge.changes import Act, Change
 from conformance.judge.mismatch import Mismatch
@@ -41,6 +41,7 @@ class World:
         self.looks = 0
         self._generation = 0
         self._told = 0
+        self.log = self
 
     def time(self) -> float:
         return self.now

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.driver import wait_line
-from conformance.driver.wait_line import WaitLine
+from conformance.driver import waiting
+from conformance.driver.waiting import WaitLine
 
 
 class Clock:
@@ -19,7 +19,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     ticking = Clock()
-    monkeypatch.setattr(wait_line, "time", ticking)
+    monkeypatch.setattr(waiting, "time", ticking)
     return ticking
 
 
