@@ -34,14 +34,9 @@ from conformance.record.verify import verify
 
 # What the reader of a bug report asks for first: kind → group.
 _TABLE_KINDS = {
-    GRAPH_KIND: GROUP,
-    COMPONENT_KIND: GROUP,
-    "Deployment": "apps",
-    LWS: LWS_GROUP,
-    POD_GROUP: POD_GROUP_GROUP,
-    "Service": "",
-    "Pod": "",
-}
+    GRAPH_KIND: GROUP, COMPONENT_KIND: GROUP, "Deployment": "apps", LWS: LWS_GROUP,
+    POD_GROUP: POD_GROUP_GROUP, "Service": "", "Pod": "",
+}  # fmt: skip
 # Listed even if none was ever seen here: a missed object of theirs is the very one that this suite
 # looks for.
 _VERIFIED_KINDS = {**_TABLE_KINDS, "StatefulSet": "apps", "ReplicaSet": "apps"}
@@ -160,9 +155,8 @@ class CaseRun:
         disagreed: dict[str, str] = {}
         if judged or failed:
             kinds = self._served(_VERIFIED_KINDS)
-            verified, disagreed = verify(
-                self._api, tail, self.namespace, kinds, bounds.recorder_lag
-            )
+            lag = bounds.recorder_lag
+            verified, disagreed = verify(self._api, tail, self.namespace, kinds, lag)
         checkpoint = Checkpoint(
             name=f"checkpoint {len(self._journal.checkpoints) + 1}", at=ended.ended_at, since=since,
             end=ended.end, revision=max([tail.revision, *verified.values()]), graphs=wanted.graphs,

@@ -81,13 +81,10 @@ class Wait:
     hold: float
     poll: float
     quiet: bool = False
-    """Every change but evidence restarts the hold window, status and platform included: what is
-    still on its way somewhere is not at rest. A status of a graph or component that claims what it
-    claimed before is no change."""
+    """Every change but evidence restarts the hold window, status and platform included."""
     requests: int | None = None
-    """More mutating requests of the operator than this in one hold window, no-ops and refused ones
-    included, restart it after the last one too many: an operator that backs off from what it cannot
-    do comes to rest, one that does not is seen at the deadline."""
+    """More mutating requests of the operator than this in one hold window, of whatever effect, restart
+    it: an operator that backs off from what it cannot do comes to rest."""
     held_since: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -97,15 +94,13 @@ class Wait:
         self._mismatches: tuple[Mismatch, ...] | None = None
 
     def until_held(self, line: WaitLine, describe: Callable[[State], str]) -> WaitResult:
-        """Look at the record until the state matches and has stayed so for the hold window, or the
-        deadline; `line` then shows what `describe` says. Raises InfraError when the recorder died:
-        nothing can be concluded then."""
+        """Look until the state matches and has stayed so for the hold window, or the deadline; `line`
+        meanwhile shows what `describe` says. Raises InfraError when the recorder died."""
 
         def attempt() -> WaitResult | None:
             result = self.step()
-            began, bound = self.since, self.deadline
-            if self.held_since is not None:
-                began, bound = self.held_since, self.hold
+            held = self.held_since
+            began, bound = (self.since, self.deadline) if held is None else (held, self.hold)
             line.show(
                 lambda: describe(self.record.state()), elapsed=time.time() - began, bound=bound
             )
@@ -139,11 +134,10 @@ class Wait:
             self.held_since = max([self.held_since, *counted, *(moved if self.quiet else ())])
         if self.held_since is not None and now - self.held_since >= self.hold:
             # When the operator last sent a request too many for a hold window that ends now.
-            busy = (
-                None
-                if self.requests is None
-                else self.record.log.too_many(now - self.hold, now, allowed=self.requests)
-            )
+            busy = None
+            if self.requests is not None:
+                start = now - self.hold
+                busy = self.record.log.too_many(start, now, allowed=self.requests)
             if busy is None:
                 return self._result(CheckpointEnd.HELD)
             self.held_since = busy
@@ -176,12 +170,9 @@ class Wait:
 
     def _result(self, end: CheckpointEnd) -> WaitResult:
         return WaitResult(
-            end=end,
-            reached_at=self.held_since,
-            ended_at=time.time(),
-            deadline=self.deadline,
+            end=end, reached_at=self.held_since, ended_at=time.time(), deadline=self.deadline,
             mismatches=self._mismatches or (),
-        )
+        )  # fmt: skip
 
 
 def wait_for(

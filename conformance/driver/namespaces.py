@@ -30,13 +30,9 @@ def namespace_name(stem: str) -> str:
 
 def open_namespace(api: Api, name: str, *, bounds: Bounds, run: str = "") -> None:
     """Create a namespace, labelled with the id of the run that will remove it, and wait until its
-    default ServiceAccount is there: pods are refused before. Raises InfraError if it does not
-    come."""
-    body = {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": name, "labels": labels.of_run(run)},
-    }
+    default ServiceAccount is there: pods are refused before. Raises InfraError if it never is."""
+    metadata = {"name": name, "labels": labels.of_run(run)}
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
     raise_for(api.request("POST", "/api/v1/namespaces", body=body), f"creating namespace {name}")
     account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
     # Many namespaces are opened at once, and it takes some tenths of a second.

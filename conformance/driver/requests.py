@@ -64,8 +64,7 @@ class GraphRequests:
         return self._send("POST", kind, name, version, body=body)
 
     def change(self, transition: Transition, *, before: Graph, door: Door) -> Sent:
-        """Send a transition of a graph through a door. Raises InfraError if the graph cannot be read
-        in the door's version."""
+        """Send a transition of a graph. Raises InfraError if the door cannot read the graph."""
         for attempt in range(_CONFLICT_TRIES):
             read = self._read(GRAPH_KIND, before.name, door.version)
             if not read.ok:
@@ -109,17 +108,10 @@ class GraphRequests:
         return f"{base}/{name}" if name else base
 
     def _send(
-        self,
-        verb: str,
-        kind: str,
-        name: str,
-        version: ApiVersion,
-        *,
-        body: Any = None,
-        content_type: str = "application/json",
-        params: Mapping[str, str] | None = None,
+        self, verb: str, kind: str, name: str, version: ApiVersion, *, body: Any = None,
+        content_type: str = "application/json", params: Mapping[str, str] | None = None,
         live: Mapping[str, Any] | None = None,
-    ) -> Sent:
+    ) -> Sent:  # fmt: skip
         """`params` are the field manager's unless given; `live` is the object as it was read."""
         path = self._path(kind, "" if verb == "POST" else name, version)
         if params is None:

@@ -62,6 +62,10 @@ def kind_options(
             "--kubeconfig with --cluster=kind would have that file's cluster overwritten: leave it "
             "out; to test on a cluster of your own, say --cluster=kubeconfig --kube-context=NAME"
         )
+    gates = _pairs(environ, GATES_VARIABLE)
+    for gate, value in gates.items():
+        if value.lower() not in ("true", "false"):
+            raise UsageError(f"{GATES_VARIABLE}: {gate}={value}; expected true or false")
     name = config.getoption("cluster_name", None) or ""
     image = config.getoption("kind_image", None) or ""
     if not image and not kubernetes:
@@ -73,9 +77,7 @@ def kind_options(
         keep=bool(config.getoption("keep_cluster", False)),
         kind=_path(config.getoption("kind_bin", None)),
         kubectl=_path(config.getoption("kind_kubectl_bin", None)),
-        feature_gates={
-            gate: _switch(gate, value) for gate, value in _pairs(environ, GATES_VARIABLE).items()
-        },
+        feature_gates={gate: value.lower() == "true" for gate, value in gates.items()},
         mirrors=_pairs(environ, MIRRORS_VARIABLE),
     )
 
@@ -100,9 +102,3 @@ def _pairs(environ: Mapping[str, str], variable: str) -> dict[str, str]:
             raise UsageError(f"{variable}: {item!r} is no NAME=VALUE")
         pairs[name] = value
     return pairs
-
-
-def _switch(gate: str, value: str) -> bool:
-    if value.lower() not in ("true", "false"):
-        raise UsageError(f"{GATES_VARIABLE}: {gate}={value}; expected true or false")
-    return value.lower() == "true"

@@ -72,7 +72,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def add_options(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the suite's options."""
     group = parser.getgroup("dgd-conformance", "conformance of DynamoGraphDeployment operators")
     for name, settings in OPTIONS.items():

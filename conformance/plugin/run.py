@@ -7,15 +7,18 @@ from collections.abc import Generator
 import pytest
 
 from conformance.model.errors import ConformanceError, UsageError, Violation
-from conformance.plugin import collection, results, run_options, sharding, summary
+from conformance.plugin import collection, results, run_options, summary
 from conformance.plugin.collection import Collected
 from conformance.plugin.controller import Controller
+from conformance.plugin.options import option
+from conformance.plugin.scheduling import Sharding
 from conformance.plugin.trials import OPTIONS, TRIAL, operator_name, run_case, trial
 from conformance.plugin.worker import WORKER, Worker
 
 __all__ = ["operator_name", "trial"]
 
 _CONTROLLER = "dgd-conformance-controller"
+_SHARDING = "dgd-conformance-sharding"
 _DESELECTED = pytest.StashKey[list[pytest.Item]]()
 # Options of pytest's that show something and run nothing.
 _ONLY_SHOW = (
@@ -26,9 +29,11 @@ _ONLY_SHOW = (
 def configure(config: pytest.Config) -> None:
     """Check the options at once; in the controller, prepare the results directory."""
     config.stash[_DESELECTED] = []
+    shard = option(config, "shard")
     try:
         options = config.stash[OPTIONS] = run_options.read(config)
-        sharding.register(config)
+        if shard is not None:
+            config.pluginmanager.register(Sharding(shard), _SHARDING)
         if _only_shows(config) or _is_worker(config):
             return
         lock = results.prepare(options.results)
@@ -70,16 +75,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Tell the controller which cases there are after all deselection: it may be another process."""
     config, options = session.config, session.config.stash[OPTIONS]
+    plugins = config.pluginmanager
     # The controller of pytest-xdist collects nothing.
-    if _only_shows(config) or config.pluginmanager.hasplugin("dsession"):
+    if _only_shows(config) or plugins.hasplugin("dsession"):
         return
     collected = Collected.of(session.items, config.stash[_DESELECTED], options)
-    if not collected.any_selected and not sharding.all_elsewhere(config):
+    sharding: Sharding | None = plugins.get_plugin(_SHARDING)
+    if not collected.any_selected and not (sharding and sharding.all_elsewhere):
         collected = Collected()
     if _is_worker(config):
         collected.publish(options)
     else:
-        controller = config.pluginmanager.get_plugin(_CONTROLLER)
+        controller = plugins.get_plugin(_CONTROLLER)
         assert isinstance(controller, Controller)
         controller.expect(collected)
 

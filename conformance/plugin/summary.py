@@ -39,12 +39,9 @@ def show(
     for report in reports:
         reporter.section(f"conformance of {report.operator.name}", sep="=")
         text = terminal.summary(
-            report,
-            results=_short(run.results),
-            width=reporter._tw.fullwidth,
-            color=reporter.hasmarkup,
-            again=again,
-        )
+            report, results=_short(run.results), width=reporter._tw.fullwidth,
+            color=reporter.hasmarkup, again=again,
+        )  # fmt: skip
         for line in text.splitlines():
             reporter.write_line(line)
     if reports:
@@ -79,9 +76,7 @@ class WaitingLines(threading.Thread):
         """Show a line: often to a person, now and then into a log."""
         seconds = _SECONDS if self._reporter.isatty else _LOG_SECONDS
         while not self._ended.wait(seconds):
-            lines = sorted(
-                text for path in self._live.glob("*.waiting") if (text := _text(path).strip())
-            )
+            lines = sorted(filter(None, map(_text, self._live.glob("*.waiting"))))
             if lines:
                 more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
                 self._reporter.write_line(f"waiting: {lines[0]}{more}")
@@ -93,6 +88,6 @@ class WaitingLines(threading.Thread):
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8").strip()
     except OSError:
         return ""
