@@ -23,13 +23,6 @@ _DISRUPTIVE_A_ROUND = 2
 _FILE = "cases.json"
 
 
-def parametrize(metafunc: pytest.Metafunc, options: RunOptions) -> None:
-    """One run of each case for each operator; ids start with the operator's name."""
-    if OPERATOR_ARGUMENT in metafunc.fixturenames:
-        names = [loaded.name for loaded in options.operators]
-        metafunc.parametrize(OPERATOR_ARGUMENT, names, ids=names, scope="session")
-
-
 def _cases(items: Iterable[pytest.Item]) -> list[tuple[pytest.Item, CaseMark]]:
     return [(item, mark) for item in items if (mark := mark_of(item)) is not None]
 

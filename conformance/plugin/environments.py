@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from conformance.cluster.protocol import Cluster
@@ -31,30 +32,27 @@ from conformance.record.process import RecorderProcess
 OPERATOR_EVENTS = "_operator.jsonl"
 
 
+@dataclass(kw_only=True)
 class TestEnvironment:
     """One control plane, one recorder, one operator. `open()` and `close()`; the opener owns it."""
 
-    def __init__(
-        self,
-        *,
-        loaded: LoadedProfile,
-        options: RunOptions,
-        name: str,
-        say: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        """`say` tells a line to the person who runs the suite."""
-        self._say = say
-        self._loaded = loaded
-        self._options = options
-        self.name = name
-        self.directory = options.live / name
-        self._cluster: Cluster | None = None
-        self._operator: InstalledOperator | None = None
-        self._managers: set[str] = set()
-        self._opened_at = 0.0
-        self._lock = threading.Lock()
-        # Last in, first out, and each even if an earlier one fails.
-        self._ending = contextlib.ExitStack()
+    loaded: LoadedProfile
+    options: RunOptions
+    name: str
+    say: Callable[[str], None] = lambda _: None
+    """Tells a line to the person who runs the suite."""
+    _cluster: Cluster | None = None
+    _operator: InstalledOperator | None = None
+    _managers: Collection[str] = ()
+    _opened_at: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    # Last in, first out, and each even if an earlier one fails.
+    _ending: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+    @property
+    def directory(self) -> Path:
+        """Where the recorder writes."""
+        return self.options.live / self.name
 
     def for_cases(self, *, control: bool = False) -> CaseEnvironment:
         """What cases need to know; with `control` they may stop the operator, in this process alone."""
@@ -64,34 +62,28 @@ class TestEnvironment:
         user = {"identity_user": self._operator.users[0]}
         operators_users = (*self._operator.users, *self._managers)
         return CaseEnvironment(
-            profile=self._loaded.profile.model_copy(update=user),
-            bounds=self._options.bounds,
-            kubeconfig=self._cluster.kubeconfig,
-            recording=self.directory,
-            results=self._options.results,
-            operator_events=self.directory / OPERATOR_EVENTS,
-            operator_log=self._operator.log_path,
-            versions=self._cluster.versions,
+            profile=self.loaded.profile.model_copy(update=user), bounds=self.options.bounds,
+            kubeconfig=self._cluster.kubeconfig, recording=self.directory,
+            results=self.options.results, operator_events=self.directory / OPERATOR_EVENTS,
+            operator_log=self._operator.log_path, versions=self._cluster.versions,
             users={**self._cluster.users, **dict.fromkeys(operators_users, Actor.OPERATOR)},
-            audited=self._cluster.audit_log is not None,
-            delete_namespaces=not self._cluster.throw_away,
-            run=self._cluster.run,
-            attachable=self._operator.attachable,
+            audited=self._cluster.audit_log is not None, run=self._cluster.run,
+            delete_namespaces=not self._cluster.throw_away, attachable=self._operator.attachable,
             control=self._operator.control if control else None,
-        )
+        )  # fmt: skip
 
     def open(self) -> None:
-        """Start everything and warm the operator up. Raises InfraError or UsageError with nothing
+        """Start everything and warm the operator up. If it raises InfraError or UsageError, nothing is
         left running."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        profile, options = self._loaded.profile, self._options
+        profile, options = self.loaded.profile, self.options
         try:
             cluster = self._cluster = choose(
-                options.cluster, logs=self._logs, profile=profile, tell=self._say
+                options.cluster, logs=self._logs, profile=profile, tell=self.say
             )
             self._ending.callback(cluster.stop)
             for line in cluster.plan():
-                self._say(line)
+                self.say(line)
             cluster.start()
             recorder = RecorderProcess.start(
                 kubeconfig=cluster.kubeconfig, directory=self.directory,
@@ -100,7 +92,7 @@ class TestEnvironment:
             self._ending.callback(recorder.stop)
             recorder.wait_ready()
             self._operator = install(
-                cluster, self._loaded, options=options.operator_options, bounds=options.bounds,
+                cluster, self.loaded, options=options.operator_options, bounds=options.bounds,
                 logs=self._logs, warm_up=lambda _: self._warm_up(cluster, recorder),
                 on_event=self._on_event,
             )  # fmt: skip
@@ -124,14 +116,11 @@ class TestEnvironment:
         return self._operator is not None and self._cluster is not None and self._cluster.throw_away
 
     def judge_end(self) -> None:
-        """Judge, while everything still runs, whether all that stood at rest still does, and what the
-        operator leaves once every graph is deleted."""
-        if self.judges_end:
-            judge_run(self.for_cases(), started_at=self._opened_at)
+        """Judge the end of the run, while everything still runs. Only if `judges_end`."""
+        judge_run(self.for_cases(), started_at=self._opened_at)
 
     def keep_evidence(self) -> None:
-        """Export what goes with a cluster and may explain a failure, next to its logs. Best effort: the
-        failure itself is on record already."""
+        """Export what goes with a cluster and may explain a failure, which is on record already."""
         if self._cluster is not None:
             with contextlib.suppress(InfraError, OSError):
                 self._cluster.export_evidence(self._logs)
@@ -142,12 +131,12 @@ class TestEnvironment:
 
     @property
     def _logs(self) -> Path:
-        return self._options.results / "logs" / self.name
+        return self.options.results / "logs" / self.name
 
     def _warm_up(self, cluster: Cluster, recorder: RecorderProcess) -> None:
         """Let the operator bring a throw-away graph up once: /readyz was seen to say ok up to 8 s
         before the first reconcile. One that never does is left to the cases to judge."""
-        profile, bounds = self._loaded.profile, self._options.bounds
+        profile, bounds = self.loaded.profile, self.options.bounds
         graph = graphs.agg().replace(name="warm-up", annotations=dict(profile.graph_annotations))
         with Api.from_kubeconfig(cluster.kubeconfig) as api:
             # A kind that is recorded late starts with a gap mark, which no case must see.

@@ -13,12 +13,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "repeatable",
     },
     "operator-binary": {
-        "metavar": "PATH",
-        "help": "program of the operator, for profiles whose command starts one",
+        "metavar": "PATH", "help": "program of the operator, for profiles whose command starts one",
     },
-    "operator-crds": {
-        "metavar": "DIR", "help": "directory (or file) with the operator's CRDs",
-    },
+    "operator-crds": {"metavar": "DIR", "help": "directory (or file) with the operator's CRDs"},
     "operator-image": {
         "metavar": "REFERENCE", "help": "image of the operator, for clusters that run it in pods",
     },

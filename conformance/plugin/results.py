@@ -29,10 +29,8 @@ from conformance.report.model import CaseResult, ConformanceReport
 
 def prepare(results: Path) -> FileLock:
     """Empty what an earlier run left there, and nothing else. Workers of pytest-xdist share it, so
-    allure's own --clean-alluredir (which every worker obeys) must not be used.
-
-    The lock is held as long as the run lasts. Raises UsageError if another run holds it.
-    """
+    allure's own --clean-alluredir (which every worker obeys) must not be used. The lock is held as long
+    as the run lasts. Raises UsageError if another run holds it."""
     lock = FileLock(results / ".lock")
     try:
         results.mkdir(parents=True, exist_ok=True)

@@ -55,8 +55,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One run of each case for each operator."""
-    collection.parametrize(metafunc, metafunc.config.stash[OPTIONS])
+    """One run of each case for each operator; ids start with the operator's name."""
+    if collection.OPERATOR_ARGUMENT in metafunc.fixturenames:
+        names = [loaded.name for loaded in metafunc.config.stash[OPTIONS].operators]
+        metafunc.parametrize(collection.OPERATOR_ARGUMENT, names, ids=names, scope="session")
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
