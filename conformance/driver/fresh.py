@@ -1,4 +1,5 @@
-"""Fresh deploys, one for each graph in a run: what a changed graph is compared with."""
+"""Throw-away deploys; and the fresh ones, one for each graph in a run, that a changed graph is
+compared with."""
 
 from __future__ import annotations
 
@@ -9,12 +10,38 @@ from filelock import FileLock
 
 from conformance.driver.environment import CaseEnvironment
 from conformance.driver.hold import LiveRecord, wait_for
-from conformance.driver.namespaces import ThrowAway
+from conformance.driver.namespaces import namespace_name, open_namespace
+from conformance.driver.requests import GraphRequests
 from conformance.driver.waiting import WaitLine
 from conformance.history.records import JSON_LINES, CheckpointEnd, Fresh
+from conformance.judge.snapshot import Wanted
 from conformance.kube import Api
 from conformance.model.errors import InfraError
-from conformance.model.graph import Graph
+from conformance.model.graph import GRAPH_KIND, Graph
+from conformance.model.manifest import manifest
+from conformance.record.tail import Tail
+
+
+class ThrowAway:
+    """A graph that is deployed in a namespace of its own, which begins like `stem`, only to be looked
+    at. Raises InfraError if the namespace cannot be made; the API may refuse the graph (`sent`)."""
+
+    def __init__(self, graph: Graph, *, stem: str, api: Api, environment: CaseEnvironment) -> None:
+        profile, bounds = environment.profile, environment.bounds
+        version, self.namespace = profile.versions[0], namespace_name(stem)
+        self.tail = Tail(environment.recording, self.namespace, lag=bounds.recorder_lag)
+        self.wanted = Wanted(
+            namespace=self.namespace, graphs=(graph,), components=(), profile=profile
+        )
+        open_namespace(api, self.namespace, bounds=bounds, run=environment.run)
+        self._requests = GraphRequests(api, self.namespace, version)
+        body = manifest(graph, version=version, namespace=self.namespace)
+        self.sent = self._requests.create(body)
+
+    def delete(self) -> None:
+        """Delete the graph, without waiting."""
+        for graph in self.wanted.graphs:
+            self._requests.delete(GRAPH_KIND, graph.name)
 
 
 class FreshStates:
@@ -48,9 +75,8 @@ class FreshStates:
     def _deploy(self, graph: Graph) -> Fresh:
         environment, bounds = self._environment, self._environment.bounds
         deploy = ThrowAway(
-            graph, stem=f"fresh-{graph.name}", api=self._api, recording=environment.recording,
-            profile=environment.profile, bounds=bounds, run=environment.run,
-        )  # fmt: skip
+            graph, stem=f"fresh-{graph.name}", api=self._api, environment=environment
+        )
         answer = deploy.sent.answer
         if not answer.ok:
             problem = f"a fresh deploy was answered HTTP {answer.code}: {answer.message}"

@@ -1,22 +1,15 @@
-"""Namespaces of the suite: made, labelled and ready for pods; and throw-away deploys in such."""
+"""Namespaces of the suite: made, labelled and ready for pods."""
 
 from __future__ import annotations
 
 import re
 import uuid
-from pathlib import Path
 
-from conformance.driver.requests import GraphRequests
 from conformance.driver.waiting import until
-from conformance.judge.snapshot import Wanted
 from conformance.kube import Api, raise_for
 from conformance.model import labels
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError
-from conformance.model.graph import GRAPH_KIND, Graph
-from conformance.model.manifest import manifest
-from conformance.model.profile import Profile
-from conformance.record.tail import Tail
 
 _LONGEST = 30
 
@@ -46,36 +39,3 @@ def open_namespace(api: Api, name: str, *, bounds: Bounds, run: str = "") -> Non
 def close_namespace(api: Api, name: str) -> None:
     """Delete a namespace with all that is in it, without waiting."""
     api.request("DELETE", f"/api/v1/namespaces/{name}")
-
-
-class ThrowAway:
-    """A graph that is deployed in a namespace of its own, which begins like `stem`, only to be looked
-    at. Raises InfraError if the namespace cannot be made; the API may refuse the graph (`sent`)."""
-
-    def __init__(
-        self,
-        graph: Graph,
-        *,
-        stem: str,
-        api: Api,
-        recording: Path,
-        profile: Profile,
-        bounds: Bounds,
-        run: str,
-    ) -> None:
-        self.namespace = namespace_name(stem)
-        self.tail = Tail(recording, self.namespace, lag=bounds.recorder_lag)
-        self.wanted = Wanted(
-            namespace=self.namespace, graphs=(graph,), components=(), profile=profile
-        )
-        version = profile.versions[0]
-        open_namespace(api, self.namespace, bounds=bounds, run=run)
-        self._requests = GraphRequests(api, self.namespace, version)
-        self.sent = self._requests.create(
-            manifest(graph, version=version, namespace=self.namespace)
-        )
-
-    def delete(self) -> None:
-        """Delete the graph, without waiting."""
-        for graph in self.wanted.graphs:
-            self._requests.delete(GRAPH_KIND, graph.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ class Controller:
         self._options = options
         self._lock = lock
         self._director = Director(options, self._say)
-        self._waiting: summary.WaitingLines | None = None
+        self._waiting: threading.Event | None = None
         self._expected: list[CaseResult] = []
         self._reports: list[ConformanceReport] = []
         self._broken_off = ""
@@ -61,8 +62,7 @@ class Controller:
         if self._options.cluster.kind is ClusterKind.EMBEDDED:
             self._prepare_programs()
         if self._reporter is not None:
-            self._waiting = summary.WaitingLines(self._options.live, self._reporter)
-            self._waiting.start()
+            self._waiting = summary.show_waiting(self._options.live, self._reporter)
         if self._distributed:
             self._director.start()
 
@@ -107,7 +107,7 @@ class Controller:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Close what is open, and write the reports: what gates there gates here."""
         if self._waiting is not None:
-            self._waiting.stop()
+            self._waiting.set()
         # If the run was broken off, nobody knows what is still to go away.
         ok, failed = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED
         self._director.close(judge=session.exitstatus in (ok, failed))
@@ -120,9 +120,8 @@ class Controller:
             allure_results=Path(allure_results) if allure_results else None,
             broken_off=self._broken_off,
         )  # fmt: skip
-        if session.exitstatus == ok and any(
-            case.gates for report in self._reports for case in report.cases
-        ):
+        gates = any(case.gates for report in self._reports for case in report.cases)
+        if session.exitstatus == ok and gates:
             session.exitstatus = failed
         if session.exitstatus == Exit.UNKNOWN and self._reporter is not None:
             # The code is also pytest's own for an internal error, after which it shows no summary.

@@ -13,7 +13,8 @@ from conformance.cluster.protocol import Cluster
 from conformance.cluster.provider import choose
 from conformance.driver import graphs
 from conformance.driver.environment import CaseEnvironment
-from conformance.driver.namespaces import ThrowAway, close_namespace
+from conformance.driver.fresh import ThrowAway
+from conformance.driver.namespaces import close_namespace
 from conformance.driver.waiting import until
 from conformance.history.records import JSON_LINES, OperatorEvent
 from conformance.judge.managers import operators_managers
@@ -93,7 +94,7 @@ class TestEnvironment:
             recorder.wait_ready()
             self._operator = install(
                 cluster, self.loaded, options=options.operator_options, bounds=options.bounds,
-                logs=self._logs, warm_up=lambda _: self._warm_up(cluster, recorder),
+                logs=self._logs, warm_up=lambda operator: self._warm_up(operator, recorder),
                 on_event=self._on_event,
             )  # fmt: skip
             self._ending.callback(self._operator.close)
@@ -133,28 +134,29 @@ class TestEnvironment:
     def _logs(self) -> Path:
         return self.options.results / "logs" / self.name
 
-    def _warm_up(self, cluster: Cluster, recorder: RecorderProcess) -> None:
+    def _warm_up(self, operator: InstalledOperator, recorder: RecorderProcess) -> None:
         """Let the operator bring a throw-away graph up once: /readyz was seen to say ok up to 8 s
         before the first reconcile. One that never does is left to the cases to judge."""
-        profile, bounds = self.loaded.profile, self.options.bounds
-        graph = graphs.agg().replace(name="warm-up", annotations=dict(profile.graph_annotations))
-        with Api.from_kubeconfig(cluster.kubeconfig) as api:
+        self._operator = operator
+        environment = self.for_cases()
+        bounds, annotations = environment.bounds, environment.profile.graph_annotations
+        graph = graphs.agg().replace(name="warm-up", annotations=dict(annotations))
+        with Api.from_kubeconfig(environment.kubeconfig) as api:
             # A kind that is recorded late starts with a gap mark, which no case must see.
             recorder.wait_recording(k for k in api.discover() if k.kind not in UNRECORDED)
-            deploy = ThrowAway(
-                graph, stem=f"warm-up-{self.name}", api=api, recording=self.directory,
-                profile=profile, bounds=bounds, run=cluster.run,
-            )  # fmt: skip
+            stem = f"warm-up-{self.name}"
+            deploy = ThrowAway(graph, stem=stem, api=api, environment=environment)
 
             def up() -> bool:
                 deploy.tail.poll()
                 return not mismatches(Snapshot(deploy.tail.state(), deploy.wanted))
 
             until(up, every=bounds.poll, within=bounds.warm_up)
-            if cluster.audit_log is None:
-                self._managers = operators_managers(deploy.tail.state(), known=cluster.users)
+            if not environment.audited:
+                made = deploy.tail.state()
+                self._managers = operators_managers(made, known=environment.users)
             deploy.delete()
-            if not cluster.throw_away:
+            if environment.delete_namespaces:
                 close_namespace(api, deploy.namespace)
 
     def _on_event(self, event: OperatorEvent) -> None:

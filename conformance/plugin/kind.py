@@ -17,22 +17,19 @@ from conformance.cluster.kind.pins import DEFAULT_KUBERNETES, NODE_IMAGE_VARIABL
 from conformance.cluster.kind.pytest_kind import KindClusterClass
 from conformance.model.errors import UsageError
 
+# The names of the entry points; one of the two packages is enough, and both clash.
 _PLUGINS = ("pytest-kind-ng", "pytest-kind")
-"""The names of the entry points; one of the two packages is enough, and both clash."""
-
+# pytest-kind's default of --cluster-name: the user gave none.
 _DEFAULT_NAME = "pytest-kind"
-"""pytest-kind's default of --cluster-name: the user gave none."""
-
 GATES_VARIABLE = "DGD_CONFORMANCE_KIND_FEATURE_GATES"
 """Feature gates of Kubernetes: `Name=true,Other=false`."""
-
 MIRRORS_VARIABLE = "DGD_CONFORMANCE_KIND_MIRRORS"
 """Mirrors of image registries: `docker.io=https://mirror.example.com,...`."""
 
 
 def kind_cluster_class(config: pytest.Config) -> KindClusterClass:
-    """`KindCluster` of the installed pytest-kind. Raises UsageError, saying what to install, if
-    there is none, or both of its distributions are there."""
+    """`KindCluster` of pytest-kind. Raises UsageError, saying what to install, if there is none, or
+    both of its distributions are there."""
     installed = [name for name in _PLUGINS if _installed(name)]
     if len(installed) > 1:
         raise UsageError(
@@ -71,15 +68,14 @@ def kind_options(
     if not image and not kubernetes:
         image = environ.get(NODE_IMAGE_VARIABLE, "")
     return KindOptions(
-        image=image,
-        kubernetes=kubernetes or DEFAULT_KUBERNETES,
+        image=image, kubernetes=kubernetes or DEFAULT_KUBERNETES,
         name="" if name == _DEFAULT_NAME else name,
         keep=bool(config.getoption("keep_cluster", False)),
         kind=_path(config.getoption("kind_bin", None)),
         kubectl=_path(config.getoption("kind_kubectl_bin", None)),
         feature_gates={gate: value.lower() == "true" for gate, value in gates.items()},
         mirrors=_pairs(environ, MIRRORS_VARIABLE),
-    )
+    )  # fmt: skip
 
 
 def _installed(name: str) -> bool:

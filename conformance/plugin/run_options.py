@@ -73,19 +73,15 @@ def read(config: pytest.Config) -> RunOptions:
             raise UsageError(f"--operator names {one} twice; name each operator once")
     operator_options = OperatorOptions(
         binary=_path(option(config, "operator-binary")),
-        crds=_path(option(config, "operator-crds")),
-        image=option(config, "operator-image") or "",
-        chart=option(config, "operator-chart") or "",
-        faults=tuple(option(config, "fault")),
-    )
+        crds=_path(option(config, "operator-crds")), faults=tuple(option(config, "fault")),
+        image=option(config, "operator-image") or "", chart=option(config, "operator-chart") or "",
+    )  # fmt: skip
     cluster = _request(config, _kind(option(config, "cluster"), loaded))
     return RunOptions(
-        operators=loaded,
-        operator_options=_checked(loaded, operator_options, cluster),
-        cluster=cluster,
+        operators=loaded, operator_options=_checked(loaded, operator_options, cluster),
+        cluster=cluster, results=Path(option(config, "results")).absolute(),
         bounds=_bounds(hold=option(config, "hold"), factor=option(config, "timeout-factor")),
-        results=Path(option(config, "results")).absolute(),
-    )
+    )  # fmt: skip
 
 
 def _checked(
