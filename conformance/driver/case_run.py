@@ -10,7 +10,7 @@ from typing import Any
 from conformance.driver.case_journal import CaseJournal
 from conformance.driver.environment import CaseEnvironment
 from conformance.driver.fresh import FreshStates
-from conformance.driver.hold import LiveRecord, wait_for
+from conformance.driver.hold import LiveRecord, Wait
 from conformance.driver.namespaces import close_namespace
 from conformance.driver.requests import GraphRequests, Sent
 from conformance.driver.waiting import WaitLine
@@ -145,11 +145,12 @@ class CaseRun:
         deleting = any(ChangeKind.DELETE in step.kinds for step in pending)
         since = max((step.answered_at for step in pending), default=time.time())
         requests = bounds.requests(hold, served=len(wanted.graphs) + len(wanted.components))
-        ended = wait_for(
-            wanted, record=self._record, line=self._line, bounds=bounds, since=since, hold=hold,
+        wait = Wait(
+            record=self._record, wanted=wanted, bounds=bounds, since=since, hold=hold,
             deadline=bounds.deletion_deadline if deleting else bounds.deadline, blocked=blocked,
             requests=int(requests) if judged else None,
         )  # fmt: skip
+        ended = wait.until_held(self._line)
         failed = ended.end is not CheckpointEnd.HELD
         verified: dict[str, int] = {}
         disagreed: dict[str, str] = {}

@@ -9,7 +9,7 @@ import time
 from filelock import FileLock
 
 from conformance.driver.environment import CaseEnvironment
-from conformance.driver.hold import LiveRecord, wait_for
+from conformance.driver.hold import LiveRecord, Wait
 from conformance.driver.namespaces import namespace_name, open_namespace
 from conformance.driver.requests import GraphRequests
 from conformance.driver.waiting import WaitLine
@@ -84,10 +84,11 @@ class FreshStates:
         header = environment.header(
             case="", feature="", title="a fresh deploy", namespace=deploy.namespace
         )
-        ended = wait_for(
-            deploy.wanted, record=LiveRecord(deploy.tail, header), line=self._line, bounds=bounds,
+        wait = Wait(
+            record=LiveRecord(deploy.tail, header), wanted=deploy.wanted, bounds=bounds,
             since=time.time(), deadline=bounds.deadline, hold=bounds.hold, what="fresh deploy: ",
         )  # fmt: skip
+        ended = wait.until_held(self._line)
         objects = tuple(obj.raw for obj in deploy.tail.state())
         deploy.delete()
         problem = ""

@@ -7,7 +7,7 @@ has not begun by the deadline ends the wait.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from conformance.driver.waiting import WaitLine, until
@@ -69,22 +69,22 @@ class WaitResult:
 
 @dataclass(kw_only=True)
 class Wait:
-    """One wait for a state. Durations are seconds, `since` is seconds since the epoch."""
+    """One wait for these graphs. Durations are seconds, `since` is seconds since the epoch."""
 
     record: LiveRecord
-    look: Callable[[State], Sequence[Mismatch]]
-    """What of a state still does not match."""
+    wanted: Wanted
+    bounds: Bounds
     since: float
     deadline: float
-    follow: float
-    """What the operator has after the platform's last change; see `Bounds.follow`."""
     hold: float
-    poll: float
-    quiet: bool = False
-    """Every change but evidence restarts the hold window, status and platform included."""
+    blocked: bool = False
+    """The target cannot be reached. Every change but evidence restarts the hold window then, status and
+    platform included."""
     requests: int | None = None
     """More mutating requests of the operator than this in one hold window, of whatever effect, restart
     it: an operator that backs off from what it cannot do comes to rest."""
+    what: str = ""
+    """What is said before what is still awaited."""
     held_since: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -93,20 +93,29 @@ class Wait:
         self._claims = {obj.uid: obj for obj in self.record.state() if obj.kind in _CLAIMING}
         self._mismatches: tuple[Mismatch, ...] | None = None
 
-    def until_held(self, line: WaitLine, describe: Callable[[State], str]) -> WaitResult:
+    def look(self, state: State) -> Sequence[Mismatch]:
+        """What of a state does not match."""
+        snapshot = Snapshot(state=state, wanted=self.wanted)
+        if self.blocked:
+            return blocked_mismatches(snapshot)
+        return mismatches(snapshot) or unobserved(snapshot)
+
+    def describe(self) -> str:
+        """What is awaited just now."""
+        return self.what + progress(Snapshot(state=self.record.state(), wanted=self.wanted))
+
+    def until_held(self, line: WaitLine) -> WaitResult:
         """Look until the state matches and has stayed so for the hold window, or the deadline; `line`
-        meanwhile shows what `describe` says. Raises InfraError when the recorder died."""
+        meanwhile shows what is awaited. Raises InfraError when the recorder died."""
 
         def attempt() -> WaitResult | None:
             result = self.step()
             held = self.held_since
             began, bound = (self.since, self.deadline) if held is None else (held, self.hold)
-            line.show(
-                lambda: describe(self.record.state()), elapsed=time.time() - began, bound=bound
-            )
+            line.show(self.describe, elapsed=time.time() - began, bound=bound)
             return result
 
-        result = until(attempt, every=self.poll)  # `step` knows when the wait ends
+        result = until(attempt, every=self.bounds.poll)  # `step` knows when the wait ends
         line.clear()
         assert result is not None
         return result
@@ -118,7 +127,7 @@ class Wait:
         moved = [event.at for event in events if self._moves(event)]
         for event in events:
             if self._by_platform(event) and event.at >= self.since:
-                allowed = min(event.at - self.since + self.follow, self._longest)
+                allowed = min(event.at - self.since + self.bounds.follow, self._longest)
                 self.deadline = max(self.deadline, allowed)
         if arrived or self._mismatches is None:
             self._mismatches = tuple(self.look(self.record.state()))
@@ -131,7 +140,7 @@ class Wait:
             self.held_since = max(self.since, max(arrived, default=now))
         if self.held_since is not None:
             counted = [write.change.at for write in self.record.log.counted(self.held_since, now)]
-            self.held_since = max([self.held_since, *counted, *(moved if self.quiet else ())])
+            self.held_since = max([self.held_since, *counted, *(moved if self.blocked else ())])
         if self.held_since is not None and now - self.held_since >= self.hold:
             # When the operator last sent a request too many for a hold window that ends now.
             busy = None
@@ -173,35 +182,3 @@ class Wait:
             end=end, reached_at=self.held_since, ended_at=time.time(), deadline=self.deadline,
             mismatches=self._mismatches or (),
         )  # fmt: skip
-
-
-def wait_for(
-    wanted: Wanted,
-    *,
-    record: LiveRecord,
-    line: WaitLine,
-    bounds: Bounds,
-    since: float,
-    deadline: float,
-    hold: float,
-    requests: int | None = None,
-    blocked: bool = False,
-    what: str = "",
-) -> WaitResult:
-    """Wait until these graphs are reached and held; with `blocked`, whose target cannot be reached,
-    until all is at rest. `line` begins with `what`. Raises InfraError when the recorder died."""
-
-    def look(state: State) -> list[Mismatch]:
-        snapshot = Snapshot(state=state, wanted=wanted)
-        if blocked:
-            return blocked_mismatches(snapshot)
-        return mismatches(snapshot) or unobserved(snapshot)
-
-    def describe(state: State) -> str:
-        return what + progress(Snapshot(state=state, wanted=wanted))
-
-    wait = Wait(
-        record=record, look=look, since=since, deadline=deadline, follow=bounds.follow, hold=hold,
-        poll=bounds.poll, quiet=blocked, requests=requests,
-    )  # fmt: skip
-    return wait.until_held(line, describe)

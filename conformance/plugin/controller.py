@@ -69,12 +69,9 @@ class Controller:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> CaseScheduling:
         """Disruptive cases share one worker, and come last."""
-
-        def groups() -> dict[str, str]:
-            collected = Collected.published(self._options)
-            return collected.groups if collected is not None else {}
-
-        return CaseScheduling(config, log, groups=groups)
+        return CaseScheduling(
+            config, log, groups=lambda: (Collected.published(self._options) or Collected()).groups
+        )
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
