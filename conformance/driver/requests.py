@@ -65,7 +65,7 @@ class GraphRequests:
 
     def change(self, transition: Transition, *, before: Graph, door: Door) -> Sent:
         """Send a transition of a graph. Raises InfraError if the door cannot read the graph."""
-        for attempt in range(_CONFLICT_TRIES):
+        for _ in range(_CONFLICT_TRIES):
             read = self._read(GRAPH_KIND, before.name, door.version)
             if not read.ok:
                 raise InfraError(
@@ -79,7 +79,7 @@ class GraphRequests:
                 request.verb, GRAPH_KIND, before.name, door.version, body=request.body,
                 content_type=request.content_type, live=read.body,
             )  # fmt: skip
-            if sent.answer.code != 409 or attempt == _CONFLICT_TRIES - 1:
+            if sent.answer.code != 409:
                 break
         return sent
 

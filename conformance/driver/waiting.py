@@ -19,8 +19,8 @@ _T = TypeVar("_T")
 
 
 def until(look: Callable[[], _T], *, every: float, within: float = math.inf) -> _T:
-    """Look `every` so many seconds until there is something to see; what was seen last. That is
-    nothing (None, False) if nothing was there `within` so many seconds."""
+    """Look `every` so many seconds until the answer is true, and return it; the last one, None or
+    False, if none was `within` so many seconds. What `look` raises is raised."""
     looks = Retrying(
         retry=retry_if_result(operator.not_),
         wait=wait_fixed(every),
