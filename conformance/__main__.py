@@ -33,62 +33,44 @@ def _option(*flags: str, **settings: Any) -> _Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Command:
-    """`run` is `module:function`, imported only when the command is given."""
+    """`run` is `module:function`, imported only when the command is given; by default a function of
+    `report.commands` that is called like the command."""
 
-    name: str
-    run: str
     help: str
     example: str
     options: tuple[_Option, ...] = ()
     more: str = ""
+    run: str = ""
 
 
 _JSON = _option("--json", action="store_true", help="print JSON instead of tables")
 _RESULTS = _option("folder", type=Path, metavar="DIR", help="results of a run")
 _REPORT = {"type": Path, "help": "results of a run, or a report"}
-_COMMANDS = (
-    _Command(
-        name="recheck",
-        run="conformance.report.commands:recheck",
+_COMMANDS = {
+    "recheck": _Command(
         help="judge stored histories again, without a cluster",
-        example="recheck results",
-        options=(_RESULTS, _JSON),
+        example="recheck results", options=(_RESULTS, _JSON),
     ),
-    _Command(
-        name="report verify",
-        run="conformance.report.commands:verify",
+    "report verify": _Command(
         help="compute counts, verdict, concessions and digests of a report again",
-        example="report verify results",
-        options=(_option("folder", metavar="DIR", **_REPORT),),
+        example="report verify results", options=(_option("folder", metavar="DIR", **_REPORT),),
     ),
-    _Command(
-        name="report summary",
-        run="conformance.report.commands:summary",
+    "report summary": _Command(
         help="print a report as Markdown, for the page of a CI run",
         example='report summary results --outputs "$GITHUB_OUTPUT"',
         options=(
             _RESULTS,
-            _option(
-                "--outputs",
-                type=Path,
-                metavar="FILE",
-                help="append verdict=... and report=... to FILE",
-            ),
+            _option("--outputs", type=Path, metavar="FILE",
+                    help="append verdict=... and report=... to FILE"),
         ),
     ),
-    _Command(
-        name="report compare",
-        run="conformance.report.commands:compare",
+    "report compare": _Command(
         help="say how two reports differ, apart from times",
         example="report compare before after",
-        options=(
-            _option("one", metavar="DIR", **_REPORT),
-            _option("other", metavar="OTHER", **_REPORT),
-        ),
+        options=(_option("one", metavar="DIR", **_REPORT),
+                 _option("other", metavar="OTHER", **_REPORT)),
     ),
-    _Command(
-        name="report merge",
-        run="conformance.report.commands:merge",
+    "report merge": _Command(
         help="join the results of all shards of a run (--shard)",
         example="report merge merged shard-1 shard-2 shard-3",
         options=(
@@ -96,73 +78,49 @@ _COMMANDS = (
             _option("folders", type=Path, nargs="+", metavar="DIR", help="results of each shard"),
         ),
     ),
-    _Command(
-        name="doctor",
-        run="conformance.doctor.command:run",
+    "doctor": _Command(
         help="say what this machine has, and which kinds of cluster work on it",
-        example="doctor",
-        options=(_JSON,),
+        example="doctor", options=(_JSON,), run="conformance.doctor.command:run",
     ),
-    _Command(
-        name="cleanup",
-        run="conformance.cluster.cleanup_command:run",
+    "cleanup": _Command(
         help="clean up after killed runs, on this machine or in a cluster",
-        example="cleanup --kube-context=test --dry-run",
         more="Without --kube-context, removes kind clusters that killed runs left on this machine. "
         "With it, removes their namespaces and operators from that cluster, known by their labels, and "
         "scales an operator back up that they had stopped.",
+        example="cleanup --kube-context=test --dry-run",
+        run="conformance.cluster.cleanup_command:run",
         options=(
             _option("--kube-context", metavar="NAME", help="context of the cluster"),
-            _option(
-                "--kubeconfig",
-                type=Path,
-                metavar="PATH",
-                help="default: KUBECONFIG, else ~/.kube/config",
-            ),
+            _option("--kubeconfig", type=Path, metavar="PATH",
+                    help="default: KUBECONFIG, else ~/.kube/config"),
             _option("--dry-run", action="store_true", help="only list what would be removed"),
             _option("--yes", action="store_true", help="do not ask (with --kube-context)"),
-            _option(
-                "--all",
-                action="store_true",
-                help="with --kube-context, also what belongs to runs that still go on; without, also "
-                "kind clusters that were kept on purpose",
-            ),
+            _option("--all", action="store_true",
+                    help="with --kube-context, also what belongs to runs that still go on; without, "
+                    "also kind clusters that were kept on purpose"),
         ),
     ),
-    _Command(
-        name="faults",
-        run="conformance.report.commands:faults",
-        help="list the reference operator's faults: name, checker, case",
-        example="faults",
+    "faults": _Command(
+        help="list the reference operator's faults: name, checker, case", example="faults"
     ),
-    _Command(
-        name="schema",
-        run="conformance.report.commands:schema",
+    "schema": _Command(
         help="print or write the published JSON schemas",
         example="schema conformance-report",
         options=(
-            _option(
-                "document", nargs="?", choices=("conformance-report", "profile"), default="profile"
-            ),
+            _option("document", nargs="?", choices=("conformance-report", "profile"),
+                    default="profile"),
             _option("--write", type=Path, metavar="DIR", help="write all of them into DIR"),
         ),
     ),
-    _Command(
-        name="docs",
-        run="conformance.report.commands:docs",
+    "docs": _Command(
         help="write the documentation that is made from the code",
         example="docs --write docs",
         options=(
-            _option(
-                "--write",
-                type=Path,
-                metavar="DIR",
-                required=True,
-                help="the docs folder of a checkout",
-            ),
+            _option("--write", type=Path, metavar="DIR", required=True,
+                    help="the docs folder of a checkout"),
         ),
     ),
-)
+}  # fmt: skip
 
 
 class _Parser(argparse.ArgumentParser):
@@ -179,8 +137,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     report = commands.add_parser("report", help="verify, summarize, compare or merge reports")
     actions = report.add_subparsers(metavar="ACTION", required=True, parser_class=_Parser)
-    for command in _COMMANDS:
-        group, _, action = command.name.rpartition(" ")
+    for name, command in _COMMANDS.items():
+        group, _, action = name.rpartition(" ")
         one = (actions if group else commands).add_parser(
             action,
             help=command.help,
@@ -189,7 +147,7 @@ def _parser() -> argparse.ArgumentParser:
         )
         for flags, settings in command.options:
             one.add_argument(*flags, **settings)
-        one.set_defaults(run=command.run)
+        one.set_defaults(run=command.run or f"conformance.report.commands:{action}")
     return parser
 
 

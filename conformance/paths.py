@@ -14,11 +14,8 @@ SHIPPED = ("operators", "cases", "fixtures")
 
 
 def root(package: Path | None = None) -> Path:
-    """The folder that holds `operators/`, `cases/` and `fixtures/`.
-
-    `package` is the folder of the package `conformance`; by default the running one. Raises
-    UsageError if neither a checkout nor packaged data is there.
-    """
+    """The folder that holds them; `package` is that of `conformance`, by default the running one.
+    Raises UsageError if neither a checkout nor packaged data is there."""
     package = package or Path(__file__).resolve().parent
     for candidate in (package.parent, package / "shipped"):
         if all((candidate / name).is_dir() for name in SHIPPED):

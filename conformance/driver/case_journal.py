@@ -47,23 +47,14 @@ class CaseJournal(Journal):
 
     def sent(self, sent: Sent, *, expect: Expect | None = None, **fields: Any) -> Step:
         """Note a request with its answer. `fields` are the rest of the Step."""
-        metadata = sent.metadata
-        given: dict[str, Any] = {"judged": True, **fields}
         return self._add(
-            target=sent.name,
-            target_kind=sent.kind,
-            expect=Expect.PROMISE if expect is None else expect,
-            request=sent.request,
-            sent_at=sent.sent_at,
-            answered_at=sent.answered_at,
-            code=sent.answer.code,
-            answer=sent.summary,
-            generation_before=sent.generation_before,
+            target=sent.name, target_kind=sent.kind, expect=expect or Expect.PROMISE,
+            request=sent.request, sent_at=sent.sent_at, answered_at=sent.answered_at,
+            code=sent.answer.code, answer=sent.summary, generation_before=sent.generation_before,
             revision_before=sent.revision_before,
-            generation_after=int(metadata.get("generation", sent.generation_before)),
-            revision_after=int(metadata.get("resourceVersion", 0)),
-            **given,
-        )
+            generation_after=int(sent.metadata.get("generation", sent.generation_before)),
+            revision_after=int(sent.metadata.get("resourceVersion", 0)), **fields,
+        )  # fmt: skip
 
     def unsent(self, name: str, kinds: tuple[ChangeKind, ...], **fields: Any) -> Step:
         """Note what was done without a request: idling, stopping the operator, a superseded step."""
@@ -73,9 +64,8 @@ class CaseJournal(Journal):
             "moves_generation": False, **fields,
         }  # fmt: skip
         return self._add(
-            name=name, kinds=kinds, judged=True, request={}, sent_at=now, answered_at=now, code=0,
-            **given,
-        )  # fmt: skip
+            name=name, kinds=kinds, request={}, sent_at=now, answered_at=now, code=0, **given
+        )
 
     def expect(self, what: Expect) -> None:
         """Fix what pending steps may end as, where a step has not fixed it itself."""
@@ -91,13 +81,10 @@ class CaseJournal(Journal):
         self.append(checkpoint)
         self.pending = []
 
-    def _add(self, *, name: str, **fields: Any) -> Step:
-        step = Step(name=self._unique(name), namespace=self._namespace, **fields)
+    def _add(self, *, name: str, judged: bool = True, **fields: Any) -> Step:
+        taken = {step.name for step in self.steps}
+        names = itertools.chain([name], (f"{name} #{n}" for n in itertools.count(2)))
+        unique = next(one for one in names if one not in taken)
+        step = Step(name=unique, namespace=self._namespace, judged=judged, **fields)
         self.pending.append(step)
         return step
-
-    def _unique(self, name: str) -> str:
-        taken = {step.name for step in self.steps}
-        if name not in taken:
-            return name
-        return next(f"{name} #{n}" for n in itertools.count(2) if f"{name} #{n}" not in taken)

@@ -26,16 +26,20 @@ def component_of(state: State, graph: str, service: str, profile: Profile) -> Ob
 def child_of(state: State, graph: str, kind: str, service: str, profile: Profile) -> Obj:
     """The child of that kind for a graph's service: one below the component or the graph, not what an
     LWS makes below it (its headless Service). Raises InfraError if there is none."""
-    found = _child(state, graph, kind, service, profile)
-    if found is None:
-        raise InfraError(f"graph {graph} has no {kind} for service {service}")
-    return found
+    for obj in state.of_kind(kind):
+        found = attribute(state, obj, profile)
+        below = any(workload_kind(o) or of_platform(o) for o in owner_chain(state, obj))
+        place = (found.graph, found.service.lower(), found.by)
+        if place == (graph, service.lower(), "owner") and not below:
+            return obj
+    raise InfraError(f"graph {graph} has no {kind} for service {service}")
 
 
 def fresh_child_of(fresh: Fresh, kind: str, service: str, profile: Profile) -> Obj:
     """The same of a fresh deploy. Raises InfraError if it has none."""
     try:
-        return child_of(_state(fresh), fresh.graph.name, kind, service, profile)
+        state = State(Obj(raw) for raw in fresh.objects)
+        return child_of(state, fresh.graph.name, kind, service, profile)
     except InfraError as error:
         problem = f": {fresh.problem}" if fresh.problem else ""
         raise InfraError(f"in a fresh deploy, {error}{problem}") from error
@@ -43,25 +47,10 @@ def fresh_child_of(fresh: Fresh, kind: str, service: str, profile: Profile) -> O
 
 def has_child(fresh: Fresh, kind: str, service: str, profile: Profile) -> bool:
     """True if a fresh deploy has such a child. Raises InfraError if it has none and never settled."""
-    found = _child(_state(fresh), fresh.graph.name, kind, service, profile) is not None
-    if not found and fresh.problem:
-        raise InfraError(fresh.problem)
-    return found
-
-
-def _child(state: State, graph: str, kind: str, service: str, profile: Profile) -> Obj | None:
-    for obj in state.of_kind(kind):
-        found = attribute(state, obj, profile)
-        above = owner_chain(state, obj)
-        own = (
-            found.graph == graph
-            and found.by == "owner"
-            and not any(workload_kind(owner) or of_platform(owner) for owner in above)
-        )
-        if own and found.service.lower() == service.lower():
-            return obj
-    return None
-
-
-def _state(fresh: Fresh) -> State:
-    return State(Obj(raw) for raw in fresh.objects)
+    try:
+        fresh_child_of(fresh, kind, service, profile)
+    except InfraError:
+        if fresh.problem:
+            raise InfraError(fresh.problem) from None
+        return False
+    return True

@@ -23,21 +23,11 @@ def load(name: str, version: ApiVersion = ApiVersion.V1BETA1) -> Graph:
     return parse(yaml.safe_load(path.read_text()), source=path.name)
 
 
-def agg() -> Graph:
-    """A frontend and one worker, each on a single node."""
-    return load("vllm-agg")
-
-
-def agg_multinode() -> Graph:
-    """The aggregated graph with its worker over two nodes."""
-    return load("vllm-agg-multinode")
-
-
-def disagg() -> Graph:
-    """A frontend, a prefill worker and a decode worker."""
-    return load("vllm-disagg")
-
-
-def two_workers() -> Graph:
-    """A frontend and two workers of one type."""
-    return load("vllm-two-workers")
+agg = functools.partial(load, "vllm-agg")
+"""A frontend and one worker, each on a single node."""
+agg_multinode = functools.partial(load, "vllm-agg-multinode")
+"""The aggregated graph with its worker over two nodes."""
+disagg = functools.partial(load, "vllm-disagg")
+"""A frontend, a prefill worker and a decode worker."""
+two_workers = functools.partial(load, "vllm-two-workers")
+"""A frontend and two workers of one type."""

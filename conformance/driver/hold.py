@@ -7,25 +7,52 @@ has not begun by the deadline ends the wait.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tenacity import Retrying, retry_if_result, wait_fixed
-
-from conformance.driver.live_record import LiveRecord
-from conformance.driver.wait_line import WaitLine
-from conformance.history.records import CheckpointEnd, Event, EventType
+from conformance.driver.waiting import WaitLine, until
+from conformance.history.records import CheckpointEnd, Event, EventType, Header
 from conformance.judge.changes import Part, changed_parts
 from conformance.judge.mismatch import Mismatch
+from conformance.judge.snapshot import Snapshot, Wanted
+from conformance.judge.state.match import blocked_mismatches, mismatches
+from conformance.judge.state.observed import unobserved
+from conformance.judge.state.progress import progress
 from conformance.judge.state.status import claim
+from conformance.judge.writers import WriteLog
+from conformance.model.bounds import Bounds
 from conformance.model.graph import PLURALS
 from conformance.model.kinds import EVIDENCE_KINDS, WORKLOADS, of_platform
 from conformance.model.state import Obj, State
+from conformance.record.tail import Tail
 
 # A platform that never comes to rest must not keep a case for ever.
 _LONGEST = 2.0
 # Graphs and components: their status is what the operator says.
 _CLAIMING = frozenset(PLURALS)
+
+
+class LiveRecord:
+    """The record of a namespace while it is being written, and the log of its writes, kept in step
+    also when others poll the tail."""
+
+    def __init__(self, tail: Tail, header: Header) -> None:
+        self.tail = tail
+        self.log = WriteLog(header)
+        self._taken = 0
+
+    def poll(self) -> list[Event]:
+        """Events since the last call. Raises InfraError if the recorder is dead."""
+        self.tail.poll()
+        new = self.tail.records[self._taken :]
+        self._taken += len(new)
+        for record in new:
+            self.log.add(record)
+        return [record for record in new if isinstance(record, Event)]
+
+    def state(self) -> State:
+        """The namespace as recorded so far."""
+        return self.tail.state()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,25 +69,22 @@ class WaitResult:
 
 @dataclass(kw_only=True)
 class Wait:
-    """One wait for a state. Durations are seconds, `since` is seconds since the epoch."""
+    """One wait for these graphs. Durations are seconds, `since` is seconds since the epoch."""
 
     record: LiveRecord
-    look: Callable[[State], Sequence[Mismatch]]
-    """What of a state still does not match."""
+    wanted: Wanted
+    bounds: Bounds
     since: float
     deadline: float
-    follow: float
-    """What the operator has after the platform's last change; see `Bounds.follow`."""
     hold: float
-    poll: float
-    quiet: bool = False
-    """Every change but evidence restarts the hold window, status and platform included: what is
-    still on its way somewhere is not at rest. A status of a graph or component that claims what it
-    claimed before is no change."""
+    blocked: bool = False
+    """The target cannot be reached. Every change but evidence restarts the hold window then, status and
+    platform included."""
     requests: int | None = None
-    """More mutating requests of the operator than this in one hold window, no-ops and refused ones
-    included, restart it after the last one too many: an operator that backs off from what it cannot
-    do comes to rest, one that does not is seen at the deadline."""
+    """More mutating requests of the operator than this in one hold window, of whatever effect, restart
+    it: an operator that backs off from what it cannot do comes to rest."""
+    what: str = ""
+    """What is said before what is still awaited."""
     held_since: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -69,30 +93,31 @@ class Wait:
         self._claims = {obj.uid: obj for obj in self.record.state() if obj.kind in _CLAIMING}
         self._mismatches: tuple[Mismatch, ...] | None = None
 
-    def until_held(self, line: WaitLine, describe: Callable[[State], str]) -> WaitResult:
-        """Look at the record until the state matches and has stayed so for the hold window, or the
-        deadline; `line` then shows what `describe` says. Raises InfraError when the recorder died:
-        nothing can be concluded then."""
+    def look(self, state: State) -> Sequence[Mismatch]:
+        """What of a state does not match."""
+        snapshot = Snapshot(state=state, wanted=self.wanted)
+        if self.blocked:
+            return blocked_mismatches(snapshot)
+        return mismatches(snapshot) or unobserved(snapshot)
+
+    def describe(self) -> str:
+        """What is awaited just now."""
+        return self.what + progress(Snapshot(state=self.record.state(), wanted=self.wanted))
+
+    def until_held(self, line: WaitLine) -> WaitResult:
+        """Look until the state matches and has stayed so for the hold window, or the deadline; `line`
+        meanwhile shows what is awaited. Raises InfraError when the recorder died."""
 
         def attempt() -> WaitResult | None:
             result = self.step()
-            began, bound = self.since, self.deadline
-            if self.held_since is not None:
-                began, bound = self.held_since, self.hold
-            line.show(
-                lambda: describe(self.record.state()), elapsed=time.time() - began, bound=bound
-            )
+            held = self.held_since
+            began, bound = (self.since, self.deadline) if held is None else (held, self.hold)
+            line.show(self.describe, elapsed=time.time() - began, bound=bound)
             return result
 
-        # `step` knows when the wait ends; tenacity paces the looks.
-        retrying = Retrying(
-            retry=retry_if_result(lambda result: result is None),
-            wait=wait_fixed(self.poll),
-            reraise=True,
-        )
-        result = retrying(attempt)
+        result = until(attempt, every=self.bounds.poll)  # `step` knows when the wait ends
         line.clear()
-        assert result is not None, "tenacity gave up although it was told no end"
+        assert result is not None
         return result
 
     def step(self) -> WaitResult | None:
@@ -102,7 +127,7 @@ class Wait:
         moved = [event.at for event in events if self._moves(event)]
         for event in events:
             if self._by_platform(event) and event.at >= self.since:
-                allowed = min(event.at - self.since + self.follow, self._longest)
+                allowed = min(event.at - self.since + self.bounds.follow, self._longest)
                 self.deadline = max(self.deadline, allowed)
         if arrived or self._mismatches is None:
             self._mismatches = tuple(self.look(self.record.state()))
@@ -114,10 +139,14 @@ class Wait:
             # nothing was before the API's answer.
             self.held_since = max(self.since, max(arrived, default=now))
         if self.held_since is not None:
-            counted = [write.change.at for write in self.record.counted(self.held_since, now)]
-            self.held_since = max([self.held_since, *counted, *(moved if self.quiet else ())])
+            counted = [write.change.at for write in self.record.log.counted(self.held_since, now)]
+            self.held_since = max([self.held_since, *counted, *(moved if self.blocked else ())])
         if self.held_since is not None and now - self.held_since >= self.hold:
-            busy = self._busy(now)
+            # When the operator last sent a request too many for a hold window that ends now.
+            busy = None
+            if self.requests is not None:
+                start = now - self.hold
+                busy = self.record.log.too_many(start, now, allowed=self.requests)
             if busy is None:
                 return self._result(CheckpointEnd.HELD)
             self.held_since = busy
@@ -148,17 +177,8 @@ class Wait:
         status_only = changed_parts(before, obj) in ((), (Part.STATUS,))
         return not status_only or claim(before.status) != claim(obj.status)
 
-    def _busy(self, now: float) -> float | None:
-        """When the operator last sent a request too many for a hold window that ends now."""
-        if self.requests is None:
-            return None
-        return self.record.too_many(now - self.hold, now, allowed=self.requests)
-
     def _result(self, end: CheckpointEnd) -> WaitResult:
         return WaitResult(
-            end=end,
-            reached_at=self.held_since,
-            ended_at=time.time(),
-            deadline=self.deadline,
+            end=end, reached_at=self.held_since, ended_at=time.time(), deadline=self.deadline,
             mismatches=self._mismatches or (),
-        )
+        )  # fmt: skip

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import time
 import uuid
 
+from conformance.driver.waiting import until
 from conformance.kube import Api, raise_for
 from conformance.model import labels
 from conformance.model.bounds import Bounds
@@ -23,20 +23,19 @@ def namespace_name(stem: str) -> str:
 
 def open_namespace(api: Api, name: str, *, bounds: Bounds, run: str = "") -> None:
     """Create a namespace, labelled with the id of the run that will remove it, and wait until its
-    default ServiceAccount is there: pods are refused before. Raises InfraError if it does not
-    come."""
-    body = {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": name, "labels": labels.of_run(run)},
-    }
+    default ServiceAccount is there: pods are refused before. Raises InfraError if it never is."""
+    metadata = {"name": name, "labels": labels.of_run(run)}
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
     raise_for(api.request("POST", "/api/v1/namespaces", body=body), f"creating namespace {name}")
-    end = time.monotonic() + bounds.request
-    while not api.request("GET", f"/api/v1/namespaces/{name}/serviceaccounts/default").ok:
-        if time.monotonic() > end:
-            raise InfraError(
-                f"namespace {name} got no default ServiceAccount within {bounds.request:.0f} s; "
-                "kube-controller-manager may be down"
-            )
-        # Many namespaces are opened at once, and it takes some tenths of a second.
-        time.sleep(0.1)
+    account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
+    # Many namespaces are opened at once, and it takes some tenths of a second.
+    if not until(lambda: api.request("GET", account).ok, every=0.1, within=bounds.request):
+        raise InfraError(
+            f"namespace {name} got no default ServiceAccount within {bounds.request:.0f} s; "
+            "kube-controller-manager may be down"
+        )
+
+
+def close_namespace(api: Api, name: str) -> None:
+    """Delete a namespace with all that is in it, without waiting."""
+    api.request("DELETE", f"/api/v1/namespaces/{name}")

@@ -46,12 +46,6 @@ class Sent:
         return {key: self.metadata[key] for key in kept if key in self.metadata}
 
 
-def path_of(kind: str, version: ApiVersion, namespace: str, name: str = "") -> str:
-    """URL path of graphs or components in a namespace, or of one of them."""
-    base = f"/apis/{GROUP}/{version}/namespaces/{namespace}/{PLURALS[kind]}"
-    return f"{base}/{name}" if name else base
-
-
 class GraphRequests:
     """Sends requests to one namespace in one API version, unless a door says otherwise. Answers of
     any code are returned, not raised; InfraError is raised if there is none."""
@@ -70,11 +64,9 @@ class GraphRequests:
         return self._send("POST", kind, name, version, body=body)
 
     def change(self, transition: Transition, *, before: Graph, door: Door) -> Sent:
-        """Send a transition of a graph through a door. Raises InfraError if the graph cannot be read
-        in the door's version."""
-        path = path_of(GRAPH_KIND, door.version, self._namespace, before.name)
-        for attempt in range(_CONFLICT_TRIES):
-            read = self._api.request("GET", path)
+        """Send a transition of a graph. Raises InfraError if the door cannot read the graph."""
+        for _ in range(_CONFLICT_TRIES):
+            read = self._read(GRAPH_KIND, before.name, door.version)
             if not read.ok:
                 raise InfraError(
                     f"graph {self._namespace}/{before.name} could not be read as {door.version}: "
@@ -87,13 +79,13 @@ class GraphRequests:
                 request.verb, GRAPH_KIND, before.name, door.version, body=request.body,
                 content_type=request.content_type, live=read.body,
             )  # fmt: skip
-            if sent.answer.code != 409 or attempt == _CONFLICT_TRIES - 1:
+            if sent.answer.code != 409:
                 break
         return sent
 
     def merge(self, kind: str, name: str, patch: Mapping[str, Any], *, read: bool = True) -> Sent:
         """Send a merge patch; `read` the object first, to note what it was before."""
-        live = self._api.request("GET", self._path(kind, name)) if read else None
+        live = self._read(kind, name) if read else None
         return self._send(
             "PATCH", kind, name, self._version, body=patch, content_type=PatchType.MERGE,
             live=live.body if live is not None and live.ok else {},
@@ -106,25 +98,22 @@ class GraphRequests:
 
     def gone(self, kind: str, name: str) -> bool:
         """True if the object does not exist."""
-        return self._api.request("GET", self._path(kind, name)).code == 404
+        return self._read(kind, name).code == 404
 
-    def _path(self, kind: str, name: str) -> str:
-        return path_of(kind, self._version, self._namespace, name)
+    def _read(self, kind: str, name: str, version: ApiVersion | None = None) -> Answer:
+        return self._api.request("GET", self._path(kind, name, version or self._version))
+
+    def _path(self, kind: str, name: str, version: ApiVersion) -> str:
+        base = f"/apis/{GROUP}/{version}/namespaces/{self._namespace}/{PLURALS[kind]}"
+        return f"{base}/{name}" if name else base
 
     def _send(
-        self,
-        verb: str,
-        kind: str,
-        name: str,
-        version: ApiVersion,
-        *,
-        body: Any = None,
-        content_type: str = "application/json",
-        params: Mapping[str, str] | None = None,
+        self, verb: str, kind: str, name: str, version: ApiVersion, *, body: Any = None,
+        content_type: str = "application/json", params: Mapping[str, str] | None = None,
         live: Mapping[str, Any] | None = None,
-    ) -> Sent:
+    ) -> Sent:  # fmt: skip
         """`params` are the field manager's unless given; `live` is the object as it was read."""
-        path = path_of(kind, version, self._namespace, "" if verb == "POST" else name)
+        path = self._path(kind, "" if verb == "POST" else name, version)
         if params is None:
             force = {"force": "true"} if content_type == PatchType.APPLY else {}
             params = {"fieldManager": FIELD_MANAGER, **force}
@@ -132,13 +121,9 @@ class GraphRequests:
         sent_at = time.time()
         answer = self._api.request(verb, path, body, content_type, params)
         return Sent(
-            kind=kind,
-            name=name,
+            kind=kind, name=name, answer=answer, sent_at=sent_at, answered_at=time.time(),
             request={"verb": verb, "path": path, "contentType": str(content_type), "body": body,
                      "params": params},
-            answer=answer,
-            sent_at=sent_at,
-            answered_at=time.time(),
             generation_before=int(metadata.get("generation", 0)),
             revision_before=int(metadata.get("resourceVersion", 0)),
         )  # fmt: skip

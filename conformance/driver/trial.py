@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from conformance.driver.case_run import CaseRun
-from conformance.driver.checkpoints import CaseOver
+from conformance.driver.case_run import CaseOver, CaseRun
 from conformance.driver.children import child_of, component_of, fresh_child_of, has_child
+from conformance.driver.waiting import until
 from conformance.history.records import Expect, Foreign
 from conformance.kube import raise_for
 from conformance.model.doors import Door, Method
@@ -54,13 +54,10 @@ class Trial(CaseRun):
         wait: bool = True,
         expect: Expect = Expect.RECONCILE,
     ) -> Graph:
-        """Create the graph, and (unless `wait` is False) wait until it is settled.
-
-        Through an apply door it is created by apply, so that the suite's field manager owns its
-        fields. With `judged` the case goes on to `expect`, which then waits in full.
-        """
+        """Create the graph, and (unless `wait` is False) wait until it is settled; through an apply
+        door by apply. With `judged` the case goes on to `expect`, which then waits in full."""
         door = door or self.door
-        graph = graph.replace(annotations={**graph.annotations, **self.profile.graph_annotations})
+        graph = self._annotated(graph)
         body = manifest(graph, version=door.version, namespace=self.namespace)
         self._note(
             self._requests.create(body, door=door), self._graphs, before=None, after=graph,
@@ -80,12 +77,9 @@ class Trial(CaseRun):
         race: bool = False,
         expect: Expect | None = None,
     ) -> Graph:
-        """Send a transition of a graph; `expect` (the method) then waits for the checkpoint. Returns
-        the graph as it now is: changed, or as before if the API refused.
-
-        A step that an earlier refusal superseded (its graph already is as it asks) is journalled as
-        such and not sent. `expect` fixes what this one step may end as.
-        """
+        """Send a transition of a graph, for `expect` (the method) to wait for. Returns the graph as it
+        now is: changed, or as before if the API refused. A step that an earlier refusal superseded is
+        journalled as such and not sent. `expect` fixes what this one step may end as."""
         door = door or self.door
         before = self._graphs[graph.name]
         after = transition.apply(before)
@@ -107,27 +101,29 @@ class Trial(CaseRun):
 
     def delete(self, graph: Graph, *, propagation: str = "Background") -> None:
         """Delete a graph in the background or the foreground."""
-        sent = self._requests.delete(GRAPH_KIND, graph.name, propagation=propagation)
         self._note(
-            sent, self._graphs, before=self._graphs[graph.name], after=None,
-            name=f"delete {graph.name}", kinds=(ChangeKind.DELETE,), door=f"delete-{self.version}",
-            moves_generation=False, propagation=propagation,
+            self._requests.delete(GRAPH_KIND, graph.name, propagation=propagation), self._graphs,
+            before=self._graphs[graph.name], after=None, name=f"delete {graph.name}",
+            kinds=(ChangeKind.DELETE,), door=f"delete-{self.version}", moves_generation=False,
+            propagation=propagation,
         )  # fmt: skip
 
     def wait_gone(self, graph: Graph) -> None:
         """Wait until the graph object itself is gone, so that its name is free again."""
-        end = time.time() + self.bounds.deletion_deadline
-        while not self._requests.gone(GRAPH_KIND, graph.name):
-            if time.time() > end:
-                raise CaseOver
-            time.sleep(self.bounds.poll)
+        gone = until(
+            lambda: self._requests.gone(GRAPH_KIND, graph.name),
+            every=self.bounds.poll, within=self.bounds.deletion_deadline,
+        )  # fmt: skip
+        if not gone:
+            raise CaseOver
 
     def touch(self, graph: Graph, value: str) -> None:
         """Wake the operator's work on a graph by an annotation, without changing what is wanted."""
-        annotations = {"conformance.dgd.dev/touch": value}
-        self._requests.merge(
-            GRAPH_KIND, graph.name, {"metadata": {"annotations": annotations}}, read=False
-        )
+        patch = {"metadata": {"annotations": {"conformance.dgd.dev/touch": value}}}
+        self._requests.merge(GRAPH_KIND, graph.name, patch, read=False)
+
+    def _annotated(self, graph: Graph) -> Graph:
+        return graph.replace(annotations={**graph.annotations, **self.profile.graph_annotations})
 
     # Components ---------------------------------------------------------------------------------
 
@@ -147,24 +143,14 @@ class Trial(CaseRun):
         return component
 
     def change_component(
-        self,
-        owner: Graph,
-        transition: Transition,
-        *,
-        node_count: int | None,
-        race: bool = False,
+        self, owner: Graph, transition: Transition, *, node_count: int | None, race: bool = False
     ) -> Graph:
-        """Set `multinode` on a component, or remove it (None): on one of a graph, which edits the
-        operator's own object, or on a bare one, whose spec is the user's. Returns the graph, or the
-        bare component, as it now is."""
-        bare = owner.name in self._components
+        """Set `multinode`, or remove it (None), on a component of a graph, which is the operator's own
+        object, or on a bare one. Returns the graph, or the bare component, as it now is."""
+        bare, name = owner.name in self._components, owner.name
         wanted = self._components if bare else self._graphs
-        service = transition.services[0]
-        name = (
-            owner.name
-            if bare
-            else component_of(self.state(), owner.name, service, self.profile).name
-        )
+        if not bare:
+            name = component_of(self.state(), name, transition.services[0], self.profile).name
         before = wanted[owner.name]
         multinode = None if node_count is None else {"nodeCount": node_count}
         sent = self._requests.merge(COMPONENT_KIND, name, {"spec": {"multinode": multinode}})
@@ -190,20 +176,19 @@ class Trial(CaseRun):
         return foreign
 
     def learn(self, graph: Graph, kind: str, service: str) -> Obj:
-        """The child of that kind which this operator makes for a service of the graph, learnt from
-        a throw-away deploy of the same graph in a namespace of its own, which labels may name.
-        Raises InfraError if it makes none."""
-        fresh = self._fresh.get(graph, self.profile.graph_annotations)
+        """The child of that kind which this operator makes for a service of the graph, learnt from a
+        fresh deploy in another namespace, which labels may name. Raises InfraError if it makes none."""
+        fresh = self._fresh.get(self._annotated(graph))
         return fresh_child_of(fresh, kind, service, self.profile)
 
     def makes(self, graph: Graph, kind: str, service: str) -> bool:
         """Whether `learn` finds one."""
-        fresh = self._fresh.get(graph, self.profile.graph_annotations)
+        fresh = self._fresh.get(self._annotated(graph))
         return has_child(fresh, kind, service, self.profile)
 
     def child(self, graph: Graph, kind: str, service: str) -> Obj:
-        """The child of that kind which the operator has made here for a service of a graph that was
-        deployed. Raises InfraError if there is none."""
+        """The child of that kind which the operator has made here for a service of the graph. Raises
+        InfraError if there is none."""
         return child_of(self.state(), graph.name, kind, service, self.profile)
 
     # The operator -------------------------------------------------------------------------------
@@ -244,10 +229,8 @@ class Trial(CaseRun):
     # Checkpoints --------------------------------------------------------------------------------
 
     def expect(self, what: Expect = Expect.PROMISE) -> None:
-        """Wait for the checkpoint of everything sent since the last one.
-
-        Raises CaseOver if the checkpoint was not held: what follows would prove nothing.
-        """
+        """Wait for the checkpoint of everything sent since the last one. Raises CaseOver if it was not
+        held: what follows would prove nothing."""
         self._journal.expect(what)
         self._reach(judged=True, hold=self.bounds.hold, blocked=what is Expect.BLOCKED)
 

@@ -12,18 +12,15 @@ from typing import Any
 import pytest
 
 from conformance.plugin.marks import MARK
-from conformance.plugin.options import add_options, option
+from conformance.plugin.options import option, pytest_addoption
+
+__all__ = ["pytest_addoption"]
 
 _NO_OPERATOR = (
     "conformance cases need an operator under test, and none was named: give --operator=NAME or the "
     "path of a profile"
 )
 _COMPLAINT = "dgd_complaint"
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the suite's options."""
-    add_options(parser)
 
 
 @pytest.hookimpl(tryfirst=True)

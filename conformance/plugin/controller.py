@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 from filelock import FileLock
 
 from conformance.cluster import ClusterKind
 from conformance.cluster.programs.prepare import ensure
-from conformance.model.errors import ConformanceError, UsageError
+from conformance.model.errors import ConformanceError, Exit, UsageError
 from conformance.plugin import results, run_options, summary
-from conformance.plugin.collected import Collected
+from conformance.plugin.collection import Collected
 from conformance.plugin.director import Director
 from conformance.plugin.run_options import RunOptions
 from conformance.plugin.scheduling import CaseScheduling
 from conformance.report.model import CaseResult, ConformanceReport, NotRun
-
-EXIT_USAGE = 4
-EXIT_INFRA = 3
 
 
 class Controller:
@@ -31,17 +29,14 @@ class Controller:
         self._options = options
         self._lock = lock
         self._director = Director(options, self._say)
-        self._waiting: summary.WaitingLines | None = None
+        self._waiting: threading.Event | None = None
         self._expected: list[CaseResult] = []
         self._reports: list[ConformanceReport] = []
         self._broken_off = ""
 
     @property
     def _reporter(self) -> pytest.TerminalReporter | None:
-        found: pytest.TerminalReporter | None = self._config.pluginmanager.get_plugin(
-            "terminalreporter"
-        )
-        return found
+        return self._config.pluginmanager.get_plugin("terminalreporter")
 
     @property
     def _distributed(self) -> bool:
@@ -67,30 +62,25 @@ class Controller:
         if self._options.cluster.kind is ClusterKind.EMBEDDED:
             self._prepare_programs()
         if self._reporter is not None:
-            self._waiting = summary.WaitingLines(self._options.live, self._reporter)
-            self._waiting.start()
+            self._waiting = summary.show_waiting(self._options.live, self._reporter)
         if self._distributed:
             self._director.start()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> CaseScheduling:
         """Disruptive cases share one worker, and come last."""
-
-        def groups() -> dict[str, str]:
-            collected = Collected.published(self._options.live)
-            return collected.groups if collected is not None else {}
-
-        return CaseScheduling(config, log, groups=groups)
+        return CaseScheduling(
+            config, log, groups=lambda: (Collected.published(self._options) or Collected()).groups
+        )
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
         """A worker has collected: now the cluster must be open."""
-        collected = Collected.published(self._options.live)
-        if collected is None:
-            return
-        self.expect(collected)
-        if collected.cases:
-            self._open_or_exit()
+        collected = Collected.published(self._options)
+        if collected is not None:
+            self.expect(collected)
+            if collected.cases:
+                self._open_or_exit()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self) -> None:
@@ -114,7 +104,7 @@ class Controller:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Close what is open, and write the reports: what gates there gates here."""
         if self._waiting is not None:
-            self._waiting.stop()
+            self._waiting.set()
         # If the run was broken off, nobody knows what is still to go away.
         ok, failed = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED
         self._director.close(judge=session.exitstatus in (ok, failed))
@@ -127,11 +117,10 @@ class Controller:
             allure_results=Path(allure_results) if allure_results else None,
             broken_off=self._broken_off,
         )  # fmt: skip
-        if session.exitstatus == ok and any(
-            case.gates for report in self._reports for case in report.cases
-        ):
+        gates = any(case.gates for report in self._reports for case in report.cases)
+        if session.exitstatus == ok and gates:
             session.exitstatus = failed
-        if session.exitstatus == EXIT_INFRA and self._reporter is not None:
+        if session.exitstatus == Exit.UNKNOWN and self._reporter is not None:
             # The code is also pytest's own for an internal error, after which it shows no summary.
             self._reporter.ensure_newline()
             summary.show(self._reporter, self._options, self._reports)
@@ -141,7 +130,7 @@ class Controller:
     ) -> None:
         """The verdict table."""
         # What a mistake of the user broke off is not to be repeated as it was.
-        again = exitstatus != EXIT_USAGE
+        again = exitstatus != Exit.USAGE
         summary.show(terminalreporter, self._options, self._reports, again=again)
 
     def pytest_unconfigure(self) -> None:
@@ -151,15 +140,11 @@ class Controller:
     def _open_or_exit(self) -> None:
         try:
             self._director.wait_open()
-        except UsageError as error:
-            self._break_off(error, EXIT_USAGE)
         except ConformanceError as error:
-            self._break_off(error, EXIT_INFRA)
-
-    def _break_off(self, error: ConformanceError, code: int) -> NoReturn:
-        """End the run. The report has the whole message; pytest repeats its first line."""
-        self._broken_off = str(error)
-        pytest.exit(str(error).splitlines()[0], returncode=code)
+            # The report has the whole message; pytest repeats its first line.
+            self._broken_off = str(error)
+            code = Exit.USAGE if isinstance(error, UsageError) else Exit.UNKNOWN
+            pytest.exit(self._broken_off.splitlines()[0], returncode=code)
 
     def _prepare_programs(self) -> None:
         """Find or make the control plane's programs, here where Ctrl-C is heard and progress is seen:
@@ -172,4 +157,4 @@ class Controller:
         except UsageError as error:
             raise pytest.UsageError(str(error)) from None
         except ConformanceError as error:
-            pytest.exit(str(error), returncode=EXIT_INFRA)
+            pytest.exit(str(error), returncode=Exit.UNKNOWN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import enum
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -43,8 +44,8 @@ class Director:
         self._say = say
         self._queue = [loaded.name for loaded in options.operators]
         self._known = False
-        self._left: dict[str, set[str]] = {}
-        self._left_disruptive: dict[str, set[str]] = {}
+        # (operator, disruptive) → node ids of cases that have not ended.
+        self._left: defaultdict[tuple[str, bool], set[str]] = defaultdict(set)
         self._served: set[str] = set()
         self._begun = ""
         self._open: TestEnvironment | None = None
@@ -74,19 +75,16 @@ class Director:
         if self._known:
             return
         self._known = True
-        for nodeid, (operator, disruptive) in cases.items():
-            side = self._left_disruptive if disruptive else self._left
-            side.setdefault(operator, set()).add(nodeid)
+        for nodeid, side in cases.items():
+            self._left[side].add(nodeid)
         # A cluster that was opened before it was known that there is no case for it judges nothing.
-        self._served = set(self._left)
-        if self._options.cluster.one_cluster:
-            self._served |= set(self._left_disruptive)
+        all_share = self._options.cluster.one_cluster
+        self._served = {name for name, disruptive in cases.values() if all_share or not disruptive}
 
     def finished(self, nodeid: str) -> None:
         """A case is over: close the cluster after its last one, and open the next after that."""
-        for side in (self._left, self._left_disruptive):
-            for left in side.values():
-                left.discard(nodeid)
+        for left in self._left.values():
+            left.discard(nodeid)
         self._advance()
 
     def look(self) -> None:
@@ -110,21 +108,18 @@ class Director:
         """Close clusters that no case needs any more, and open the next one that some case needs."""
         while self._queue and self.error is None:
             current = self._queue[0]
-            waiting = (
-                self._known
-                and self._options.cluster.one_cluster
-                and self._left_disruptive.get(current)
-            )
-            if not self._known or self._left.get(current) or waiting:
+            shared, disruptive = self._left[current, False], self._left[current, True]
+            waiting = self._options.cluster.one_cluster and disruptive
+            if not self._known or shared or waiting:
                 if self._begun != current:
                     self._begin(current)
-                if waiting and not self._left.get(current):
+                if waiting and not shared:
                     self._tell(current, Signal.QUIET)
                 return
             self._join()
             self._close(judge=True)
             self._tell(current, Signal.CLOSED)
-            if self._left_disruptive.get(current):
+            if disruptive:
                 return
             self._queue.pop(0)
 
@@ -149,10 +144,7 @@ class Director:
         self._thread.start()
 
     def _tell(self, operator: str, what: Signal, text: str = "") -> None:
-        path = signal(self._options, operator, what)
-        part = path.with_suffix(f"{path.suffix}.new")
-        part.write_text(text)
-        part.rename(path)
+        self._options.publish(signal(self._options, operator, what).name, text)
 
     def _join(self) -> None:
         if self._thread is not None:
@@ -161,13 +153,14 @@ class Director:
 
     def _close(self, *, judge: bool) -> None:
         cluster, self._open = self._open, None
-        if cluster is not None:
-            try:
-                if judge and cluster.judges_end and self._begun in self._served:
-                    # Before it is: if the judgement is lost, its absence must be seen.
-                    self.ended.add(self._begun)
-                    cluster.judge_end()
-            finally:
-                if self.failed:
-                    cluster.keep_evidence()
-                cluster.close()
+        if cluster is None:
+            return
+        try:
+            if judge and cluster.judges_end and self._begun in self._served:
+                # Before it is: if the judgement is lost, its absence must be seen.
+                self.ended.add(self._begun)
+                cluster.judge_end()
+        finally:
+            if self.failed:
+                cluster.keep_evidence()
+            cluster.close()

@@ -9,19 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from conformance.driver.environment import CaseEnvironment
+from conformance.driver.waiting import until
 from conformance.history.history import History
-from conformance.history.records import (
-    Checkpoint,
-    CheckpointEnd,
-    Event,
-    Record,
-    Scope,
-)
+from conformance.history.records import Checkpoint, CheckpointEnd, Event, Record, Scope
 from conformance.judge.case import Case
 from conformance.judge.run.leftovers import left
 from conformance.judge.run.storms import operators_writes, too_many
 from conformance.judge.verdict import judge
-from conformance.kube import Api, Resource
+from conformance.kube import Api
 from conformance.model.errors import ConformanceError
 from conformance.model.features import Feature
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP
@@ -51,18 +46,15 @@ def judge_run(environment: CaseEnvironment, *, started_at: float) -> None:
         if endings.soaks:
             _Judging(environment, RunCase.REST, Scope.SOAK, started_at, record).run(_look_again)
         else:
-            _nothing_at_rest(environment)
+            # No case conformed, so none left a graph to look at again.
+            result = CaseResult(
+                id=RunCase.REST, feature=FEATURE, title=RunCase.REST.meaning,
+                operator=environment.operator, not_run=NotRun.NOTHING_TO_JUDGE,
+                reason="no case came to an end at rest", required=False,
+            )  # fmt: skip
+            write_case(environment.results, result)
         record.end_soak()
         _Judging(environment, RunCase.NOTHING_LEFT, Scope.RUN, started_at, record).run(_delete_all)
-
-
-def _nothing_at_rest(environment: CaseEnvironment) -> None:
-    """Say that no case conformed, so that none left a graph to look at again."""
-    result = CaseResult(
-        id=RunCase.REST, feature=FEATURE, title=RunCase.REST.meaning, operator=environment.operator,
-        not_run=NotRun.NOTHING_TO_JUDGE, reason="no case came to an end at rest", required=False,
-    )  # fmt: skip
-    write_case(environment.results, result)
 
 
 @dataclass
@@ -87,6 +79,19 @@ class _Judging:
             problem, self.end = str(error), CheckpointEnd.INTERRUPTED
         judge_and_store(self.environment, self.history(), began=self.began, error=problem)
 
+    def until(self, condition: Callable[[], bool], *, within: float) -> None:
+        """Wait for it; if it does not come, the judgement is of the deadline."""
+        if not until(condition, every=_POLL_SECONDS, within=within):
+            self.end = CheckpointEnd.DEADLINE
+
+    def read_remaining(self) -> float:
+        """Read what is left, and the requests of a hold window that ends now; when that is."""
+        self.record.catch_up(within=_RECORDER_SECONDS)
+        now = time.time()
+        since = now - self.environment.bounds.hold
+        self.records = self.record.remaining(since=self.started_at, requests=since)
+        return now
+
     def history(self) -> History:
         """What is known by now, as the history of a checkpoint that is now."""
         header = self.environment.header(
@@ -105,24 +110,20 @@ def _look_again(judging: _Judging) -> None:
     """Look at what was at rest, and for some seconds more if something has changed: the platform may
     be about to mend it."""
     environment, record = judging.environment, judging.record
-    until = time.monotonic() + environment.bounds.follow
-    while True:
+
+    def unchanged() -> bool:
         record.catch_up(within=_RECORDER_SECONDS)
         judging.records = [*record.soaked(), *read_operator_events(environment.operator_events)]
-        if not any(f.gates for f in judge(judging.history()).findings):
-            return
-        if time.monotonic() > until:
-            judging.end = CheckpointEnd.DEADLINE
-            return
-        time.sleep(_POLL_SECONDS)
+        return not any(f.gates for f in judge(judging.history()).findings)
+
+    judging.until(unchanged, within=environment.bounds.follow)
 
 
 def _delete_all(judging: _Judging) -> None:
     """Delete every graph, wait until all that should go has gone, then until the operator has been at
     rest for a hold window."""
     graphs = _delete_graphs(judging.environment)
-    gone = _await_gone(judging, graphs)
-    if not gone:
+    if not _await_gone(judging, graphs):
         judging.end = CheckpointEnd.DEADLINE
     # With a graph that does not go the operator still has something to do.
     if not _graphs_left(judging.record):
@@ -141,14 +142,15 @@ def _delete_graphs(environment: CaseEnvironment, *, components: bool = True) -> 
             for item in api.metadata_list(api.resource_for("Namespace", ""))[0]
             if item["metadata"].get("labels", {}).get(OWNED)
         }
-        found: list[tuple[Resource, str, str]] = []
-        for kind in kinds:
-            for item in api.metadata_list(kind)[0]:
-                meta = item["metadata"]
-                if meta["namespace"] in owned and not meta.get("ownerReferences"):
-                    found.append((kind, meta["name"], meta["namespace"]))
-        for kind, name, namespace in found:
-            api.delete(kind, name, namespace)
+        found = [
+            (kind, item["metadata"])
+            for kind in kinds
+            for item in api.metadata_list(kind)[0]
+            if item["metadata"]["namespace"] in owned
+            and not item["metadata"].get("ownerReferences")
+        ]
+        for kind, meta in found:
+            api.delete(kind, meta["name"], meta["namespace"])
         return len(found)
 
 
@@ -161,11 +163,7 @@ def _await_gone(judging: _Judging, graphs: int) -> bool:
     begun = again = time.time()
     there = {event.obj.uid for event in record.present()}
     while True:
-        record.catch_up(within=_RECORDER_SECONDS)
-        judging.records = record.remaining(
-            since=judging.started_at, requests=time.time() - bounds.hold
-        )
-        now = time.time()
+        now = judging.read_remaining()
         # What is made again and again goes again and again: only what was there at first counts.
         still = there & {event.obj.uid for event in record.present()}
         if len(still) < len(there):
@@ -189,18 +187,14 @@ def _graphs_left(record: RunRecord) -> bool:
 def _await_rest(judging: _Judging) -> None:
     """Until the operator has sent no more than it may for a hold window, at most until the deadline:
     it may still have to find out that all is gone."""
-    bounds, record = judging.environment.bounds, judging.record
+    bounds = judging.environment.bounds
     judging.hold = bounds.hold
     begun = time.time()
-    while True:
-        record.catch_up(within=_RECORDER_SECONDS)
-        now = time.time()
-        judging.records = record.remaining(since=judging.started_at, requests=now - bounds.hold)
+
+    def at_rest() -> bool:
+        now = judging.read_remaining()
         writes = operators_writes(judging.history(), now - bounds.hold, now)
         storm = too_many(writes, allowed=bounds.write_rate * bounds.hold)
-        if now - begun >= bounds.hold and not storm:
-            return
-        if now - begun > bounds.deadline:
-            judging.end = CheckpointEnd.DEADLINE
-            return
-        time.sleep(_POLL_SECONDS)
+        return now - begun >= bounds.hold and not storm
+
+    judging.until(at_rest, within=bounds.deadline)

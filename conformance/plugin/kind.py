@@ -17,22 +17,19 @@ from conformance.cluster.kind.images import DEFAULT_KUBERNETES, NODE_IMAGE_VARIA
 from conformance.cluster.kind.pytest_kind import KindClusterClass
 from conformance.model.errors import UsageError
 
+# The names of the entry points; one of the two packages is enough, and both clash.
 _PLUGINS = ("pytest-kind-ng", "pytest-kind")
-"""The names of the entry points; one of the two packages is enough, and both clash."""
-
+# pytest-kind's default of --cluster-name: the user gave none.
 _DEFAULT_NAME = "pytest-kind"
-"""pytest-kind's default of --cluster-name: the user gave none."""
-
 GATES_VARIABLE = "DGD_CONFORMANCE_KIND_FEATURE_GATES"
 """Feature gates of Kubernetes: `Name=true,Other=false`."""
-
 MIRRORS_VARIABLE = "DGD_CONFORMANCE_KIND_MIRRORS"
 """Mirrors of image registries: `docker.io=https://mirror.example.com,...`."""
 
 
 def kind_cluster_class(config: pytest.Config) -> KindClusterClass:
-    """`KindCluster` of the installed pytest-kind. Raises UsageError, saying what to install, if
-    there is none, or both of its distributions are there."""
+    """`KindCluster` of pytest-kind. Raises UsageError, saying what to install, if there is none, or
+    both of its distributions are there."""
     installed = [name for name in _PLUGINS if _installed(name)]
     if len(installed) > 1:
         raise UsageError(
@@ -62,22 +59,23 @@ def kind_options(
             "--kubeconfig with --cluster=kind would have that file's cluster overwritten: leave it "
             "out; to test on a cluster of your own, say --cluster=kubeconfig --kube-context=NAME"
         )
+    gates = _pairs(environ, GATES_VARIABLE)
+    for gate, value in gates.items():
+        if value.lower() not in ("true", "false"):
+            raise UsageError(f"{GATES_VARIABLE}: {gate}={value}; expected true or false")
     name = config.getoption("cluster_name", None) or ""
     image = config.getoption("kind_image", None) or ""
     if not image and not kubernetes:
         image = environ.get(NODE_IMAGE_VARIABLE, "")
     return KindOptions(
-        image=image,
-        kubernetes=kubernetes or DEFAULT_KUBERNETES,
+        image=image, kubernetes=kubernetes or DEFAULT_KUBERNETES,
         name="" if name == _DEFAULT_NAME else name,
         keep=bool(config.getoption("keep_cluster", False)),
         kind=_path(config.getoption("kind_bin", None)),
         kubectl=_path(config.getoption("kind_kubectl_bin", None)),
-        feature_gates={
-            gate: _switch(gate, value) for gate, value in _pairs(environ, GATES_VARIABLE).items()
-        },
+        feature_gates={gate: value.lower() == "true" for gate, value in gates.items()},
         mirrors=_pairs(environ, MIRRORS_VARIABLE),
-    )
+    )  # fmt: skip
 
 
 def _installed(name: str) -> bool:
@@ -100,9 +98,3 @@ def _pairs(environ: Mapping[str, str], variable: str) -> dict[str, str]:
             raise UsageError(f"{variable}: {item!r} is no NAME=VALUE")
         pairs[name] = value
     return pairs
-
-
-def _switch(gate: str, value: str) -> bool:
-    if value.lower() not in ("true", "false"):
-        raise UsageError(f"{GATES_VARIABLE}: {gate}={value}; expected true or false")
-    return value.lower() == "true"

@@ -18,7 +18,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseMark:
-    """What a case declares. `feature` is its row in the verdict table.
+    """Declares a test function as a conformance case. Its docstring is the expected behaviour in one
+    sentence. `feature` is its row in the verdict table.
 
     `disruptive`: it stops the operator or may make it spin, so it runs last, on a cluster of its own.
     `race`: it may end differently each time, so a known failure of it may be marked `sometimes`.
@@ -27,38 +28,27 @@ class CaseMark:
     """
 
     feature: str
-    needs: tuple[Feature, ...] = ()
+    needs: Sequence[Feature] = ()
     disruptive: bool = False
     race: bool = False
     long: bool = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "needs", tuple(self.needs))
 
-def case(
-    *,
-    feature: str,
-    needs: Sequence[Feature] = (),
-    disruptive: bool = False,
-    race: bool = False,
-    long: bool = False,
-) -> Callable[[_F], _F]:
-    """Declare a test function as a conformance case. Its docstring is the expected behaviour in one
-    sentence. Raises TypeError if it has none, since a report would have nothing to say, and if it
-    does not take `trial`, since nothing would be recorded."""
-    mark = CaseMark(
-        feature=feature, needs=tuple(needs), disruptive=disruptive, race=race, long=long
-    )
-
-    def decorate(function: _F) -> _F:
+    def __call__(self, function: _F) -> _F:
+        """Decorate the function. Raises TypeError if it has no docstring, since a report would have
+        nothing to say, and if it does not take `trial`, since nothing would be recorded."""
+        name = function.__name__
         if not (function.__doc__ or "").strip():
-            raise TypeError(
-                f"case {function.__name__} has no docstring; say what is expected of it"
-            )
+            raise TypeError(f"case {name} has no docstring; say what is expected of it")
         if "trial" not in inspect.signature(function).parameters:
-            raise TypeError(f"case {function.__name__} does not take `trial`, the handle of a case")
-        decorated: _F = getattr(pytest.mark, MARK)(mark)(function)
+            raise TypeError(f"case {name} does not take `trial`, the handle of a case")
+        decorated: _F = getattr(pytest.mark, MARK).with_args(self)(function)
         return decorated
 
-    return decorate
+
+case = CaseMark
 
 
 def mark_of(item: pytest.Item) -> CaseMark | None:

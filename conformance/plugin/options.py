@@ -13,12 +13,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "repeatable",
     },
     "operator-binary": {
-        "metavar": "PATH",
-        "help": "program of the operator, for profiles whose command starts one",
+        "metavar": "PATH", "help": "program of the operator, for profiles whose command starts one",
     },
-    "operator-crds": {
-        "metavar": "DIR", "help": "directory (or file) with the operator's CRDs",
-    },
+    "operator-crds": {"metavar": "DIR", "help": "directory (or file) with the operator's CRDs"},
     "operator-image": {
         "metavar": "REFERENCE", "help": "image of the operator, for clusters that run it in pods",
     },
@@ -72,7 +69,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def add_options(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the suite's options."""
     group = parser.getgroup("dgd-conformance", "conformance of DynamoGraphDeployment operators")
     for name, settings in OPTIONS.items():

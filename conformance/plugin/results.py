@@ -3,6 +3,7 @@ the reports at the end."""
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import sys
 import time
@@ -28,10 +29,8 @@ from conformance.report.model import CaseResult, ConformanceReport
 
 def prepare(results: Path) -> FileLock:
     """Empty what an earlier run left there, and nothing else. Workers of pytest-xdist share it, so
-    allure's own --clean-alluredir (which every worker obeys) must not be used.
-
-    The lock is held as long as the run lasts. Raises UsageError if another run holds it.
-    """
+    allure's own --clean-alluredir (which every worker obeys) must not be used. The lock is held as long
+    as the run lasts. Raises UsageError if another run holds it."""
     lock = FileLock(results / ".lock")
     try:
         results.mkdir(parents=True, exist_ok=True)
@@ -78,8 +77,7 @@ def of_run(operators: Iterable[str]) -> list[CaseResult]:
     """Places for the judgements of whole runs, for the operators whose run came to its end."""
     return [
         CaseResult(id=case, feature=FEATURE, title=case.meaning, operator=operator)
-        for operator in sorted(operators)
-        for case in RunCase
+        for operator, case in itertools.product(sorted(operators), RunCase)
     ]
 
 
@@ -98,32 +96,25 @@ def write_reports(
         if case.not_run is not None:
             files.write_case(run.results, case)
     versions = {"suite": __version__, "python": sys.version.split()[0]}
-    facts = {
-        loaded.name: RunFacts(
-            profile=loaded.profile,
-            bounds=run.bounds,
-            cluster=run.cluster.kind.value,
-            versions={
-                **versions,
-                **(opened[loaded.name].versions if loaded.name in opened else {}),
-            },
-            options={"operator": loaded.given, **options},
-            cluster_admin=run.cluster.placement is Placement.PROCESS
-            and loaded.profile.process.cluster_admin,
+    facts = {}
+    for loaded in run.operators:
+        name, process = loaded.name, run.cluster.placement is Placement.PROCESS
+        there = opened[name].versions if name in opened else {}
+        facts[name] = RunFacts(
+            profile=loaded.profile, bounds=run.bounds, cluster=run.cluster.kind.value,
+            versions={**versions, **there}, options={"operator": loaded.given, **options},
+            cluster_admin=process and loaded.profile.process.cluster_admin,
             profile_sha256=loaded.sha256,
-        )
-        for loaded in run.operators
-    }
+        )  # fmt: skip
     reports = collect.collect(run.results, facts, expected=cases, broken_off=broken_off)
     if all(case.history or case.not_run for report in reports for case in report.cases):
         # All that was live is in the histories by now; else a dead worker left it to be looked at.
         shutil.rmtree(run.live, ignore_errors=True)
     if allure_results is not None:
-        excused = {
-            (f"{one.operator.name}.{name}" if len(reports) > 1 else name): text
-            for one in reports
-            for name, text in environment(one).items()
-        }
+        excused: dict[str, str] = {}
+        for one in reports:
+            prefix = f"{one.operator.name}." if len(reports) > 1 else ""
+            excused |= {prefix + name: text for name, text in environment(one).items()}
         allure.write_run_files(
             allure_results, environment={"operator": ", ".join(facts), **versions, **excused}
         )

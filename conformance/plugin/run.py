@@ -7,41 +7,39 @@ from collections.abc import Generator
 import pytest
 
 from conformance.model.errors import ConformanceError, UsageError, Violation
-from conformance.plugin import collection, results, run_options, sharding, summary
-from conformance.plugin.collected import Collected
+from conformance.plugin import collection, results, run_options, summary
+from conformance.plugin.collection import Collected
 from conformance.plugin.controller import Controller
-from conformance.plugin.judging import run_case
-from conformance.plugin.trials import OPTIONS, TRIAL, operator_name, trial
+from conformance.plugin.options import option
+from conformance.plugin.scheduling import Sharding
+from conformance.plugin.trials import OPTIONS, TRIAL, operator_name, run_case, trial
 from conformance.plugin.worker import WORKER, Worker
 
 __all__ = ["operator_name", "trial"]
 
 _CONTROLLER = "dgd-conformance-controller"
+_SHARDING = "dgd-conformance-sharding"
 _DESELECTED = pytest.StashKey[list[pytest.Item]]()
 # Options of pytest's that show something and run nothing.
 _ONLY_SHOW = (
-    "collectonly",
-    "showfixtures",
-    "show_fixtures_per_test",
-    "setupplan",
-    "help",
-    "version",
-)
+    "collectonly", "showfixtures", "show_fixtures_per_test", "setupplan", "help", "version",
+)  # fmt: skip
 
 
 def configure(config: pytest.Config) -> None:
     """Check the options at once; in the controller, prepare the results directory."""
     config.stash[_DESELECTED] = []
+    shard = option(config, "shard")
     try:
         options = config.stash[OPTIONS] = run_options.read(config)
-        sharding.register(config)
+        if shard is not None:
+            config.pluginmanager.register(Sharding(shard), _SHARDING)
         if _only_shows(config) or _is_worker(config):
             return
         lock = results.prepare(options.results)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
-    controller = Controller(config, options, lock)
-    config.pluginmanager.register(controller, _CONTROLLER)
+    config.pluginmanager.register(Controller(config, options, lock), _CONTROLLER)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -57,8 +55,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One run of each case for each operator."""
-    collection.parametrize(metafunc, metafunc.config.stash[OPTIONS])
+    """One run of each case for each operator; ids start with the operator's name."""
+    if collection.OPERATOR_ARGUMENT in metafunc.fixturenames:
+        names = [loaded.name for loaded in metafunc.config.stash[OPTIONS].operators]
+        metafunc.parametrize(collection.OPERATOR_ARGUMENT, names, ids=names, scope="session")
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
@@ -77,16 +77,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Tell the controller which cases there are after all deselection: it may be another process."""
     config, options = session.config, session.config.stash[OPTIONS]
+    plugins = config.pluginmanager
     # The controller of pytest-xdist collects nothing.
-    if _only_shows(config) or config.pluginmanager.hasplugin("dsession"):
+    if _only_shows(config) or plugins.hasplugin("dsession"):
         return
     collected = Collected.of(session.items, config.stash[_DESELECTED], options)
-    if not collected.any_selected and not sharding.all_elsewhere(config):
+    sharding: Sharding | None = plugins.get_plugin(_SHARDING)
+    if not collected.any_selected and not (sharding and sharding.all_elsewhere):
         collected = Collected()
     if _is_worker(config):
-        collected.publish(options.live)
+        collected.publish(options)
     else:
-        controller = config.pluginmanager.get_plugin(_CONTROLLER)
+        controller = plugins.get_plugin(_CONTROLLER)
         assert isinstance(controller, Controller)
         controller.expect(collected)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -37,6 +38,12 @@ class RunOptions:
         """Where processes of a run tell each other what they do."""
         return self.results / "live"
 
+    def publish(self, name: str, text: str) -> None:
+        """Write a file in `live`, so that other processes see all of it or nothing."""
+        part = self.live / f"{name}.{os.getpid()}"
+        part.write_text(text)
+        part.rename(self.live / name)
+
     def operator(self, name: str) -> LoadedProfile:
         """The profile of that name. Raises KeyError."""
         return next(loaded for loaded in self.operators if loaded.name == name)
@@ -49,39 +56,33 @@ _NOT_REPORTED = ("operator", "results")
 def given(config: pytest.Config) -> dict[str, str]:
     """The options that differ from their defaults, as the report lists them: name → value, several
     joined by a comma, empty for a switch."""
-    values = {name: option(config, name) for name in OPTIONS if name not in _NOT_REPORTED}
-    changed = {n: v for n, v in values.items() if v and v != OPTIONS[n].get("default")}
-    return {name: _text(value) for name, value in changed.items()}
-
-
-def _text(value: Any) -> str:
-    if value is True:
-        return ""
-    return ",".join(value) if isinstance(value, list) else str(value)
+    changed = {}
+    for name, settings in OPTIONS.items():
+        value = option(config, name)
+        if name not in _NOT_REPORTED and value and value != settings.get("default"):
+            text = ",".join(value) if isinstance(value, list) else str(value)
+            changed[name] = "" if value is True else text
+    return changed
 
 
 def read(config: pytest.Config) -> RunOptions:
     """The checked options. Raises UsageError."""
     loaded = tuple(profiles.load(name) for name in option(config, "operator"))
-    names = [profile.name for profile in loaded]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise UsageError(f"--operator names {twice[0]} twice; name each operator once")
+    names = sorted(profile.name for profile in loaded)
+    for one, other in itertools.pairwise(names):
+        if one == other:
+            raise UsageError(f"--operator names {one} twice; name each operator once")
     operator_options = OperatorOptions(
         binary=_path(option(config, "operator-binary")),
-        crds=_path(option(config, "operator-crds")),
-        image=option(config, "operator-image") or "",
-        chart=option(config, "operator-chart") or "",
-        faults=tuple(option(config, "fault")),
-    )
+        crds=_path(option(config, "operator-crds")), faults=tuple(option(config, "fault")),
+        image=option(config, "operator-image") or "", chart=option(config, "operator-chart") or "",
+    )  # fmt: skip
     cluster = _request(config, _kind(option(config, "cluster"), loaded))
     return RunOptions(
-        operators=loaded,
-        operator_options=_checked(loaded, operator_options, cluster),
-        cluster=cluster,
+        operators=loaded, operator_options=_checked(loaded, operator_options, cluster),
+        cluster=cluster, results=Path(option(config, "results")).absolute(),
         bounds=_bounds(hold=option(config, "hold"), factor=option(config, "timeout-factor")),
-        results=Path(option(config, "results")).absolute(),
-    )
+    )  # fmt: skip
 
 
 def _checked(
@@ -108,23 +109,18 @@ def _request(config: pytest.Config, kind: ClusterKind) -> ClusterRequest:
             if option(config, name):
                 raise UsageError(f"--{name} is for --cluster=kubeconfig, found --cluster={kind}")
     if kind is ClusterKind.KIND:
+        minor = option(config, "kubernetes-version") or ""
         return ClusterRequest(
-            kind=kind,
-            kind_cluster=kind_cluster_class(config),
-            kind_options=kind_options(
-                config, kubernetes=option(config, "kubernetes-version") or ""
-            ),
-        )
+            kind=kind, kind_cluster=kind_cluster_class(config),
+            kind_options=kind_options(config, kubernetes=minor),
+        )  # fmt: skip
     if kind is ClusterKind.KUBECONFIG:
-        return ClusterRequest(
-            kind=kind,
-            kubeconfig_options=KubeconfigOptions(
-                kubeconfig=_path(config.getoption("kubeconfig", None)),
-                context=option(config, "kube-context"),
-                i_own=option(config, "i-own-this-cluster"),
-                install_operator=option(config, "install-operator"),
-            ),
-        )
+        theirs = KubeconfigOptions(
+            kubeconfig=_path(config.getoption("kubeconfig", None)),
+            context=option(config, "kube-context"), i_own=option(config, "i-own-this-cluster"),
+            install_operator=option(config, "install-operator"),
+        )  # fmt: skip
+        return ClusterRequest(kind=kind, kubeconfig_options=theirs)
     return ClusterRequest()
 
 
@@ -147,9 +143,7 @@ def _kind(value: str, loaded: tuple[LoadedProfile, ...]) -> ClusterKind:
 def _bounds(*, hold: float | None, factor: float) -> Bounds:
     if not 0 < factor < math.inf:
         raise UsageError(f"--timeout-factor={factor:g} is not a factor; expected a number above 0")
-    bounds = Bounds() if factor == 1.0 else Bounds().scaled(factor)
-    if hold is None:
-        return bounds
-    if not 0 < hold < math.inf:
+    if hold is not None and not 0 < hold < math.inf:
         raise UsageError(f"--hold={hold:g} proves nothing; expected seconds above 0")
-    return dataclasses.replace(bounds, hold=hold)
+    bounds = Bounds() if factor == 1.0 else Bounds().scaled(factor)
+    return bounds if hold is None else dataclasses.replace(bounds, hold=hold)

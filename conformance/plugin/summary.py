@@ -22,9 +22,8 @@ def header(run: RunOptions) -> list[str]:
     deviations = run.bounds.deviations()
     if deviations:
         changed = ", ".join(f"{name} {value:g}" for name, (value, _) in deviations.items())
-        lines.append(
-            f"bounds changed: {changed} (a report of such a run does not claim conformance)"
-        )
+        why = "a report of such a run does not claim conformance"
+        lines.append(f"bounds changed: {changed} ({why})")
     return lines
 
 
@@ -39,12 +38,9 @@ def show(
     for report in reports:
         reporter.section(f"conformance of {report.operator.name}", sep="=")
         text = terminal.summary(
-            report,
-            results=_short(run.results),
-            width=reporter._tw.fullwidth,
-            color=reporter.hasmarkup,
-            again=again,
-        )
+            report, results=_short(run.results), width=reporter._tw.fullwidth,
+            color=reporter.hasmarkup, again=again,
+        )  # fmt: skip
         for line in text.splitlines():
             reporter.write_line(line)
     if reports:
@@ -66,33 +62,24 @@ def nothing_selected(config: pytest.Config, run: RunOptions) -> str:
     )
 
 
-class WaitingLines(threading.Thread):
-    """Says every few seconds what the workers are waiting for, so that nobody looks at silence."""
+def show_waiting(live: Path, reporter: pytest.TerminalReporter) -> threading.Event:
+    """Say every few seconds what the workers are waiting for, so that nobody looks at silence: often to
+    a person, now and then into a log. Ends once the event that is returned is set."""
+    ended = threading.Event()
 
-    def __init__(self, live: Path, reporter: pytest.TerminalReporter) -> None:
-        super().__init__(name="waiting-lines", daemon=True)
-        self._live = live
-        self._reporter = reporter
-        self._ended = threading.Event()
-
-    def run(self) -> None:
-        """Show a line: often to a person, now and then into a log."""
-        seconds = _SECONDS if self._reporter.isatty else _LOG_SECONDS
-        while not self._ended.wait(seconds):
-            lines = sorted(
-                text for path in self._live.glob("*.waiting") if (text := _text(path).strip())
-            )
+    def run() -> None:
+        while not ended.wait(_SECONDS if reporter.isatty else _LOG_SECONDS):
+            lines = sorted(filter(None, map(_text, live.glob("*.waiting"))))
             if lines:
                 more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
-                self._reporter.write_line(f"waiting: {lines[0]}{more}")
+                reporter.write_line(f"waiting: {lines[0]}{more}")
 
-    def stop(self) -> None:
-        """No more lines."""
-        self._ended.set()
+    threading.Thread(target=run, name="waiting-lines", daemon=True).start()
+    return ended
 
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8").strip()
     except OSError:
         return ""

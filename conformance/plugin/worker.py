@@ -3,13 +3,13 @@ one. In a run without pytest-xdist the controller is its only worker."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from conformance.driver.environment import CaseEnvironment
+from conformance.driver.waiting import until
 from conformance.history.records import OperatorEvent, OperatorEventKind
 from conformance.kube import Api
 from conformance.model.errors import InfraError
@@ -32,18 +32,17 @@ class Worker:
     def __init__(self, options: RunOptions) -> None:
         self._options = options
         self._shared: dict[tuple[str, bool], CaseEnvironment] = {}
-        self._own: tuple[str, TestEnvironment] | None = None
+        self._own: TestEnvironment | None = None
         self._apis: dict[Path, Api] = {}
         self._logs: dict[Path, OperatorLog] = {}
 
     def environment(self, operator: str, *, disruptive: bool) -> CaseEnvironment:
         """What a case runs in; opened or awaited the first time. Raises InfraError, UsageError."""
         if disruptive and not self._options.cluster.one_cluster:
-            if self._own is not None and self._own[0] != operator:
+            if self._own is None or self._own.loaded.name != operator:
                 self._close_own()
-            if self._own is None:
-                self._own = (operator, open_own(self._options, operator))
-            return self._own[1].for_cases(control=True)
+                self._own = open_own(self._options, operator)
+            return self._own.for_cases(control=True)
         key = (operator, disruptive)
         if key not in self._shared:
             self._shared[key] = await_shared(self._options, operator, disruptive=disruptive)
@@ -59,15 +58,12 @@ class Worker:
     def operator_events(self, environment: CaseEnvironment, namespace: str) -> list[OperatorEvent]:
         """What happened to the operator since its environment was opened, and the lines that its log
         has about the namespace since the last call."""
-        path = environment.operator_log
         events = read_operator_events(environment.operator_events)
+        path = environment.operator_log
         if path is not None:
             lines = self._logs.setdefault(path, OperatorLog(path)).read()
-            events += [
-                line
-                for line in lines
-                if line.kind is OperatorEventKind.LOG and namespace in line.text
-            ]
+            logged = (line for line in lines if line.kind is OperatorEventKind.LOG)
+            events += [line for line in logged if namespace in line.text]
         return events
 
     def close(self) -> None:
@@ -77,17 +73,16 @@ class Worker:
         self._close_own()
 
     def _close_own(self) -> None:
-        own, self._own = self._own, None
-        if own is not None:
-            own[1].close()
+        if self._own is not None:
+            own, self._own = self._own, None
+            own.close()
 
 
 def await_shared(
     options: RunOptions, operator: str, *, disruptive: bool = False
 ) -> CaseEnvironment:
     """Wait for the shared environment of an operator; with `disruptive` until no other case needs it,
-    and with the power to stop the operator, if another process can have it. Raises InfraError if it
-    will not come."""
+    and with the power to stop the operator if it can be had. Raises InfraError if it will not come."""
     opened, failed = (signal(options, operator, s) for s in (Signal.OPEN, Signal.FAILED))
     _await(lambda: opened.exists() or failed.exists(), f"the control plane of {operator}")
     if failed.exists():
@@ -116,9 +111,6 @@ def open_own(options: RunOptions, operator: str) -> TestEnvironment:
 
 
 def _await(condition: Callable[[], bool], what: str, *, within: float | None = None) -> None:
-    within = _OPEN_SECONDS if within is None else within
-    end = time.monotonic() + within
-    while not condition():
-        if time.monotonic() > end:
-            raise InfraError(f"waited {within:.0f} s for {what}, in vain")
-        time.sleep(0.05)
+    within = within or _OPEN_SECONDS
+    if not until(condition, every=0.05, within=within):
+        raise InfraError(f"waited {within:.0f} s for {what}, in vain")

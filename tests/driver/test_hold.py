@@ -9,17 +9,21 @@ import pytest
 
 from conformance.driver import hold as hold_module
 from conformance.driver.hold import Wait, WaitResult
-from conformance.driver.wait_line import WaitLine
+from conformance.driver.waiting import WaitLine
 from conformance.history.records import CheckpointEnd, Event, EventType
 from conformance.judge.changes import Act, Change
 from conformance.judge.mismatch import Mismatch
+from conformance.judge.snapshot import Wanted
 from conformance.judge.writers import CountedWrite
+from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError
 from conformance.model.kinds import Actor
 from conformance.model.state import State
 from conformance.model.verdict import CheckerName
+from tests.objects import a_profile
 
 SINCE, DEADLINE, FOLLOW, HOLD, POLL = 1000.0, 30.0, 10.0, 5.0, 0.2
+NOTHING = Wanted(namespace="ns", graphs=(), components=(), profile=a_profile())
 LWS_MISSING = Mismatch(
     checker=CheckerName.COEXISTENCE, subject="Worker", message="there is no LeaderWorkerSet"
 )
@@ -39,8 +43,10 @@ class World:
         """When the operator sent a request, of whatever effect."""
         self.dies_at = float("inf")
         self.looks = 0
+        self.described = 0
         self._generation = 0
         self._told = 0
+        self.log = self
 
     def time(self) -> float:
         return self.now
@@ -109,13 +115,27 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     return scripted
 
 
+class ScriptedWait(Wait):
+    def look(self, state: State) -> list[Mismatch]:
+        return world_of(self).look(state)
+
+    def describe(self) -> str:
+        world_of(self).described += 1
+        return "2 of 2 pods ready"
+
+
+def world_of(wait: Wait) -> World:
+    assert isinstance(wait.record, World)
+    return wait.record
+
+
 def wait(
     world: World, *, quiet: bool = False, hold: float = HOLD, requests: int | None = None
 ) -> WaitResult:
     """Step through the script until the wait ends."""
-    under_way = Wait(
-        record=world, look=world.look, since=SINCE, deadline=DEADLINE, follow=FOLLOW,
-        hold=hold, poll=POLL, quiet=quiet, requests=requests,
+    under_way = ScriptedWait(
+        record=world, wanted=NOTHING, bounds=Bounds(follow=FOLLOW), since=SINCE,
+        deadline=DEADLINE, hold=hold, blocked=quiet, requests=requests,
     )  # type: ignore[arg-type]  # fmt: skip
     while world.now < SINCE + 10 * DEADLINE:
         settled = under_way.step()
@@ -329,12 +349,12 @@ def test_a_dead_recorder_ends_the_wait_without_a_conclusion(world: World) -> Non
 # The wait itself, by the real clock, with short times ------------------------------------------
 
 
-def real(world: World, line: WaitLine, describe: Callable[[State], str]) -> WaitResult:
-    under_way = Wait(
-        record=world, look=world.look, since=world.time(), deadline=0.2, follow=0.1, hold=0.1,
-        poll=0.01,
+def real(world: World, line: WaitLine) -> WaitResult:
+    under_way = ScriptedWait(
+        record=world, wanted=NOTHING, bounds=Bounds(follow=0.1, poll=0.01), since=world.time(),
+        deadline=0.2, hold=0.1,
     )  # type: ignore[arg-type]  # fmt: skip
-    return under_way.until_held(line, describe)
+    return under_way.until_held(line)
 
 
 class RealTime(World):
@@ -354,17 +374,11 @@ def test_a_wait_looks_until_it_is_held_and_takes_its_line_away(
     real_world: RealTime, tmp_path: Path
 ) -> None:
     line = tmp_path / "gw0.waiting"
-    said: list[str] = []
-
-    def what(_state: State) -> str:
-        said.append("looked")
-        return "2 of 2 pods ready"
-
-    settled = real(real_world, WaitLine(path=line, case="add/worker"), what)
+    settled = real(real_world, WaitLine(path=line, case="add/worker"))
     assert settled.end is CheckpointEnd.HELD
     assert settled.reached_at is not None
     assert settled.ended_at - settled.reached_at >= 0.1
-    assert said == ["looked"]  # one line in two seconds; describing a state is dear
+    assert real_world.described == 1  # one line in two seconds; describing a state is dear
     assert not line.exists()
 
 
@@ -385,7 +399,7 @@ def test_the_line_of_a_hold_window_tells_how_much_of_it_is_over(
     now = real_world.time()
     real_world.wrong.append((0.0, now + 0.10))
     real_world.happens(now + 0.12)
-    ended = real(real_world, line, lambda _state: "")
+    ended = real(real_world, line)
     assert ended.end is CheckpointEnd.HELD
     assert {bound for _, bound in line.lines} == {0.1, 0.2}
     assert ended.reached_at == now + 0.12
@@ -396,7 +410,7 @@ def test_the_line_of_a_hold_window_tells_how_much_of_it_is_over(
 def test_a_wait_ends_at_the_deadline(real_world: RealTime) -> None:
     began = real_world.time()
     real_world.wrong.append((0.0, float("inf")))
-    settled = real(real_world, WaitLine(path=None), lambda _state: "")
+    settled = real(real_world, WaitLine(path=None))
     assert (settled.end, settled.mismatches) == (CheckpointEnd.DEADLINE, (LWS_MISSING,))
     assert 0.2 <= settled.ended_at - began < 2.0
 

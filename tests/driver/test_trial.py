@@ -7,13 +7,10 @@ from typing import Any
 
 import pytest
 
-from conformance.driver.case_journal import CaseJournal
-from conformance.driver.checkpoints import CaseOver
+from conformance.driver.case_run import CaseOver
 from conformance.driver.environment import CaseEnvironment
-from conformance.driver.fresh import FreshStates
 from conformance.driver.requests import GraphRequests, Sent
 from conformance.driver.trial import Trial
-from conformance.driver.wait_line import WaitLine
 from conformance.history.records import CheckpointEnd, Header, Step
 from conformance.kube import Api, Resource
 from conformance.model.bounds import Bounds
@@ -67,15 +64,8 @@ def trial(api: Api, tmp_path: Path) -> Iterator[Trial]:
         case="add/worker", feature="add", title="a case", operator=environment.operator,
         namespace=NS, profile=environment.profile.model_dump(mode="json"), bounds=bounds.to_json(),
     )  # fmt: skip
-    line = WaitLine(path=None)
-    made_trial = Trial(
-        environment=environment, api=api, tail=Tail(recording, NS, lag=bounds.recorder_lag),
-        header=header, wait_line=line,
-        journal=CaseJournal(tmp_path / "journal.jsonl", namespace=NS),
-        fresh=FreshStates(
-            environment=environment, api=api, directory=tmp_path / "fresh", wait_line=line
-        ),
-    )  # fmt: skip
+    tail = Tail(recording, NS, lag=bounds.recorder_lag)
+    made_trial = Trial(environment=environment, api=api, tail=tail, header=header)
     yield made_trial
     made_trial.close()
 

@@ -1,15 +1,33 @@
-"""What a case waits for just now, for the person who watches the run."""
+"""Polling, and the line that says meanwhile what is awaited."""
 
 from __future__ import annotations
 
 import contextlib
+import math
+import operator
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
+
+from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 # Nobody reads faster than this.
 _SECONDS = 2.0
+_T = TypeVar("_T")
+
+
+def until(look: Callable[[], _T], *, every: float, within: float = math.inf) -> _T:
+    """Look `every` so many seconds until the answer is true, and return it; the last one, None or
+    False, if none was `within` so many seconds. What `look` raises is raised."""
+    looks = Retrying(
+        retry=retry_if_result(operator.not_),
+        wait=wait_fixed(every),
+        stop=stop_after_delay(within),
+        retry_error_callback=lambda state: state.outcome and state.outcome.result(),
+    )
+    return looks(look)
 
 
 @dataclass(slots=True)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.driver import wait_line
-from conformance.driver.wait_line import WaitLine
+from conformance.driver import waiting
+from conformance.driver.waiting import WaitLine, until
 
 
 class Clock:
@@ -19,7 +19,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     ticking = Clock()
-    monkeypatch.setattr(wait_line, "time", ticking)
+    monkeypatch.setattr(waiting, "time", ticking)
     return ticking
 
 
@@ -69,3 +69,29 @@ def test_without_a_file_nothing_is_described(clock: Clock) -> None:
     line = WaitLine(path=None)
     line.show(what, elapsed=0.0, bound=30.0)
     line.clear()
+
+
+def test_polling_ends_with_the_first_answer_that_is_true() -> None:
+    answers = iter([None, None, "there"])
+    assert until(lambda: next(answers), every=0.001) == "there"
+
+
+def test_polling_looks_once_at_least_and_ends_in_time() -> None:
+    looks: list[str] = []
+
+    def look() -> bool:
+        looks.append("looked")
+        return False
+
+    assert until(look, every=60.0, within=0.0) is False
+    assert looks == ["looked"]
+
+
+@pytest.mark.parametrize("problem", [ValueError("no"), KeyboardInterrupt()])
+def test_what_a_look_raises_ends_polling_as_it_is(problem: BaseException) -> None:
+    def look() -> bool:
+        raise problem
+
+    with pytest.raises(type(problem)) as raised:
+        until(look, every=0.001)
+    assert raised.value is problem
