@@ -67,6 +67,8 @@ def watch_events(
         for line in response:
             if not line.endswith(b"\n"):
                 break  # Cut off by the end of the stream: it will be sent again.
+            if not line.strip():
+                continue
             event = json.loads(line)
             type_, obj = str(event["type"]), event["object"]
             if type_ == "ERROR":
@@ -88,11 +90,12 @@ def watch_events(
 def refusal(resource: Resource, answer: Answer, *, watched_from: int | None = None) -> InfraError:
     """Why a kind could not be listed, or watched, as the error that tells what to do about it."""
     doing = "listed" if watched_from is None else "watched"
-    errors = {
-        410: (WatchExpiredError, f"the watch of {resource} from {watched_from} expired:"),
-        404: (NotServedError, f"{resource} is not served:"),
-        403: (ForbiddenError, f"{resource} may not be {doing}:"),
-    }
-    other = (InfraError, f"{resource} cannot be {doing}: {answer.code}")
-    error, sentence = errors.get(answer.code, other)
-    return error(f"{sentence} {answer.message}")
+    if answer.code == 410 and watched_from is not None:
+        return WatchExpiredError(
+            f"the watch of {resource} from {watched_from} expired: {answer.message}"
+        )
+    if answer.code == 404:
+        return NotServedError(f"{resource} is not served: {answer.message}")
+    if answer.code == 403:
+        return ForbiddenError(f"{resource} may not be {doing}: {answer.message}")
+    return InfraError(f"{resource} cannot be {doing}: {answer.code} {answer.message}")
