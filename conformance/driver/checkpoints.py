@@ -14,9 +14,8 @@ from conformance.driver.wait_line import WaitLine
 from conformance.history.records import Checkpoint, CheckpointEnd, Tables
 from conformance.judge.mismatch import Mismatch
 from conformance.judge.snapshot import Snapshot, Wanted
-from conformance.judge.state.match import blocked_mismatches, mismatches
-from conformance.judge.state.observed import unobserved
-from conformance.judge.state.progress import progress
+from conformance.judge.state.match import blocked_mismatches, mismatches, progress
+from conformance.judge.state.status import unobserved
 from conformance.kube import Api, Resource
 from conformance.model.errors import InfraError
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP, Graph

@@ -18,9 +18,8 @@ from conformance.driver.wait_line import WaitLine
 from conformance.history.records import JSON_LINES, CheckpointEnd, Fresh, Header
 from conformance.judge.mismatch import Mismatch
 from conformance.judge.snapshot import Snapshot, Wanted
-from conformance.judge.state.match import mismatches
-from conformance.judge.state.observed import unobserved
-from conformance.judge.state.progress import progress
+from conformance.judge.state.match import mismatches, progress
+from conformance.judge.state.status import unobserved
 from conformance.kube import Api
 from conformance.model.errors import InfraError
 from conformance.model.graph import GRAPH_KIND, Graph

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from conformance.judge.snapshot import ServiceSnapshot
 from conformance.judge.wording import subject
 from conformance.model.kinds import Actor
 from conformance.model.state import Obj
@@ -32,26 +30,32 @@ class Mismatch:
     ending: bool = False
     soft: bool = False
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """The names of its graph and its service."""
+        return self.graph, self.service
 
-def of_service(
+
+def mismatch(
     checker: CheckerName,
-    service: ServiceSnapshot,
-    objects: Sequence[Obj],
     message: str,
-    *,
+    *objects: Obj,
+    place: tuple[str, str],
+    about: str = "",
     blame: Actor = Actor.OPERATOR,
     ending: bool = False,
-    about: str = "",
+    soft: bool = False,
 ) -> Mismatch:
-    """A mismatch of one service; `about` is its subject where that is not the first object."""
-    first = subject(objects[0]) if objects else f"service/{service.name}"
+    """A mismatch of the graph and service at `place`; `about` is its subject where that is not the
+    first object."""
     return Mismatch(
         checker=checker,
-        subject=about or first,
+        subject=about or subject(objects[0]),
         message=message,
-        graph=service.graph.name,
-        service=service.name,
+        graph=place[0],
+        service=place[1],
         objects=tuple(obj.uid for obj in objects),
         blame=blame,
         ending=ending,
+        soft=soft,
     )

@@ -60,6 +60,11 @@ class ServiceSnapshot:
         return self.service.name
 
     @property
+    def place(self) -> tuple[str, str]:
+        """The names of its graph (or bare component) and its own."""
+        return self.graph.name, self.name
+
+    @property
     def live_pods(self) -> tuple[Obj, ...]:
         """Pods that are not being deleted."""
         return tuple(pod for pod in self.pods if not pod.deleting)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.judge.mismatch import Mismatch, of_service
+from conformance.judge.mismatch import Mismatch, mismatch
 from conformance.judge.snapshot import ServiceSnapshot, Snapshot
-from conformance.judge.wording import join, noun, nouns
+from conformance.judge.wording import join, noun, nouns, verb
 from conformance.model.kinds import WORKLOADS
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName
@@ -19,12 +19,12 @@ from conformance.model.verdict import CheckerName
 
 def rollout(snapshot: Snapshot) -> list[Mismatch]:
     """Templates without the service's image, pods without it, and updates still in progress."""
-    found = []
-    for service in snapshot.services:
-        for workload in service.right:
-            found += _templates(workload, service) or _pods(workload, service, snapshot)
-            found += _progress(workload, service)
-    return found
+    return [
+        mismatch(checker, message, workload, place=service.place)
+        for service in snapshot.services
+        for workload in service.right
+        for checker, message in _unfinished(workload, service, snapshot)
+    ]
 
 
 def images_in(spec: Mapping[str, Any]) -> set[str]:
@@ -32,36 +32,24 @@ def images_in(spec: Mapping[str, Any]) -> set[str]:
     return {str(container.get("image", "")) for container in spec.get("containers") or ()}
 
 
-def _templates(workload: Obj, service: ServiceSnapshot) -> list[Mismatch]:
-    image = service.service.image
-    templates = WORKLOADS[workload.kind].templates_of(workload)
-    images = [images_in(template.get("spec") or {}) for _, template in templates]
-    lacking = [found for found in images if image and image not in found]
-    if not lacking:
-        return []
-    message = (
-        f"{noun(workload)} of service {service.name} has image {join(sorted(lacking[0]))}, "
-        f"expected {image}"
-    )
-    return [of_service(CheckerName.FIDELITY, service, [workload], message)]
-
-
-def _pods(workload: Obj, service: ServiceSnapshot, snapshot: Snapshot) -> list[Mismatch]:
-    image = service.service.image
+def _unfinished(
+    workload: Obj, service: ServiceSnapshot, snapshot: Snapshot
+) -> list[tuple[CheckerName, str]]:
+    row, of, image = WORKLOADS[workload.kind], f"of service {service.name}", service.service.image
+    templates = [images_in(found.get("spec") or {}) for _, found in row.templates_of(workload)]
+    lacking = [images for images in templates if image and image not in images]
     old = [
         pod
         for pod in service.live_pods
         if image and image not in images_in(pod.spec) and snapshot.below(pod, [workload])
     ]
-    if not old:
-        return []
-    verb = "does" if len(old) == 1 else "do"
-    message = f"{nouns(old)} of service {service.name} {verb} not run image {image} yet"
-    return [of_service(CheckerName.SIZE, service, [workload], message)]
-
-
-def _progress(workload: Obj, service: ServiceSnapshot) -> list[Mismatch]:
-    if not WORKLOADS[workload.kind].rolling(workload):
-        return []
-    message = f"{noun(workload)} of service {service.name} is still being updated"
-    return [of_service(CheckerName.SIZE, service, [workload], message)]
+    found = []
+    if lacking:
+        text = f"{noun(workload)} {of} has image {join(sorted(lacking[0]))}, expected {image}"
+        found.append((CheckerName.FIDELITY, text))
+    elif old:
+        text = f"{nouns(old)} {of} {verb(len(old), 'does', 'do')} not run image {image} yet"
+        found.append((CheckerName.SIZE, text))
+    if row.rolling(workload):
+        found.append((CheckerName.SIZE, f"{noun(workload)} {of} is still being updated"))
+    return found

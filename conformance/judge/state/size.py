@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from conformance.judge.mismatch import Mismatch, of_service
+from conformance.judge.mismatch import Mismatch, mismatch
 from conformance.judge.snapshot import ServiceSnapshot, Snapshot
 from conformance.judge.state.rollout import images_in
-from conformance.judge.wording import count, join, noun, nouns
+from conformance.judge.wording import count, join, noun, nouns, verb
 from conformance.model.kinds import WORKLOADS, Actor
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName
@@ -20,11 +20,20 @@ def size(snapshot: Snapshot) -> list[Mismatch]:
 
 def unreached(snapshot: Snapshot) -> list[Mismatch]:
     """Workloads and pods that are not what the graph asks for."""
-    return [
-        row
-        for service in snapshot.present
-        for row in (*_reached(service, snapshot), *_ending(service))
-    ]
+    found = []
+    for service in snapshot.present:
+        found += _workloads(service) or _pods(service, snapshot)
+        dying = [pod for pod in service.pods if pod.deleting]
+        if dying:
+            still = f"{verb(len(dying), 'is', 'are')} still ending"
+            message = f"{nouns(dying)} of service {service.name} {still}"
+            found.append(
+                mismatch(
+                    _NAME, message, *dying,
+                    place=service.place, ending=True, blame=Actor.PLATFORM,
+                )
+            )  # fmt: skip
+    return found
 
 
 def outside(snapshot: Snapshot) -> list[Mismatch]:
@@ -43,9 +52,9 @@ def outside(snapshot: Snapshot) -> list[Mismatch]:
             if images & images_in(pod.spec) or any(label in pod.labels for label in labels)
         ]
         if pods:
-            verb = "runs" if len(pods) == 1 else "run"
-            message = f"{nouns(pods)} of service {service.name} {verb} outside its workload"
-            found.append(of_service(_NAME, service, pods, message))
+            runs = verb(len(pods), "runs", "run")
+            message = f"{nouns(pods)} of service {service.name} {runs} outside its workload"
+            found.append(mismatch(_NAME, message, *pods, place=service.place))
     return found
 
 
@@ -57,71 +66,55 @@ def size_as_reported(snapshot: Snapshot) -> list[Mismatch]:
     for service in snapshot.present:
         good = service.right
         believed = bool(good) and all(WORKLOADS[w.kind].complete(w) for w in good)
-        found += _workloads(service) if believed else _reached(service, snapshot)
+        found += _workloads(service) or ([] if believed else _pods(service, snapshot))
     return found
-
-
-def _reached(service: ServiceSnapshot, snapshot: Snapshot) -> list[Mismatch]:
-    return _workloads(service) or _pods(service, snapshot)
 
 
 def _workloads(service: ServiceSnapshot) -> list[Mismatch]:
     """What the specs of the service's workloads ask for, against what the graph asks for."""
-    good, bad = service.right, service.wrong
+    good, wanted = service.right, service.service.size
     if not good:
-        return _no_workload(service, bad)
+        return _no_workload(service)
     # More workloads than the layout gives are coexistence; the right one among them is enough here.
     surplus = len(good) > service.most_workloads
-    wrong_size = [w for w in good if _size(w) != service.service.size]
-    if surplus and len(wrong_size) < len(good):
+    sizes = {workload: WORKLOADS[workload.kind].size_of(workload) for workload in good}
+    if surplus and wanted in sizes.values():
         return []
-    found = [
-        of_service(
-            _NAME, service, [workload],
-            f"{noun(workload)} of service {service.name} has size {_size(workload)}, expected "
-            f"{service.service.size}",
-        )
-        for workload in wrong_size
-    ]  # fmt: skip
-    if not surplus:
-        found += _number(service, good)
-    return found
+    found = []
+    for workload, there in sizes.items():
+        if there != wanted:
+            has = f"has size {there}, expected {wanted}"
+            message = f"{noun(workload)} of service {service.name} {has}"
+            found.append(mismatch(_NAME, message, workload, place=service.place))
+    return found if surplus else found + _number(service, good)
 
 
-def _no_workload(service: ServiceSnapshot, bad: list[Obj]) -> list[Mismatch]:
-    kind, shape = service.wanted_kind, _shape(service)
+def _no_workload(service: ServiceSnapshot) -> list[Mismatch]:
+    bad, groups, kind = service.wrong, service.service.groups, service.wanted_kind
+    shape = count(groups, "pod")
+    if service.service.multinode:
+        shape = f"{count(groups, 'group')} of {count(service.service.size, 'pod')}"
     if bad:
         message = f"service {service.name} is {noun(bad[0])}, expected a {kind} of {shape}"
-        return [of_service(_NAME, service, bad, message)]
-    if not service.service.groups:
+        return [mismatch(_NAME, message, *bad, place=service.place)]
+    if not groups:
         return []
     message = f"service {service.name} has no {kind}, expected {shape}"
-    return [of_service(_NAME, service, [], message)]
+    return [mismatch(_NAME, message, place=service.place, about=f"service/{service.name}")]
 
 
 def _number(service: ServiceSnapshot, good: list[Obj]) -> list[Mismatch]:
     groups = sum(WORKLOADS[workload.kind].groups_of(workload) for workload in good)
     if len(good) < service.wanted_count:
-        message = (
-            f"service {service.name} has only {nouns(good)}, expected {service.wanted_count} of "
-            f"kind {service.wanted_kind}"
-        )
+        wanted = f"expected {service.wanted_count} of kind {service.wanted_kind}"
+        message = f"service {service.name} has only {nouns(good)}, {wanted}"
     elif groups != service.service.groups:
-        verb = "asks" if len(good) == 1 else "ask"
-        message = (
-            f"{nouns(good)} of service {service.name} {verb} for {count(groups, 'replica')}, "
-            f"expected {service.service.groups}"
-        )
+        asks = f"{verb(len(good), 'asks', 'ask')} for {count(groups, 'replica')}"
+        wanted = f"expected {service.service.groups}"
+        message = f"{nouns(good)} of service {service.name} {asks}, {wanted}"
     else:
         return []
-    return [of_service(_NAME, service, good, message)]
-
-
-def _shape(service: ServiceSnapshot) -> str:
-    groups, pods = service.service.groups, service.service.size
-    if service.service.multinode:
-        return f"{count(groups, 'group')} of {count(pods, 'pod')}"
-    return count(groups, "pod")
+    return [mismatch(_NAME, message, *good, place=service.place)]
 
 
 def _pods(service: ServiceSnapshot, snapshot: Snapshot) -> list[Mismatch]:
@@ -136,14 +129,13 @@ def _pods(service: ServiceSnapshot, snapshot: Snapshot) -> list[Mismatch]:
     if len(pods) > wanted:
         # The workload asks for the right number, so the actor below it is wrong.
         extra = sorted(pods, key=lambda pod: pod.created)[: len(pods) - wanted]
-        message = (
-            f"service {service.name} has {count(len(pods), 'pod')}, expected {wanted} "
-            f"({nouns(extra)})"
-        )
-        found.append(of_service(_NAME, service, good, message, blame=_filled_by(good[0])))
+        has = f"{count(len(pods), 'pod')}, expected {wanted} ({nouns(extra)})"
+        blame = WORKLOADS[good[0].kind].filled_by
+        message = f"service {service.name} has {has}"
+        found.append(mismatch(_NAME, message, *good, place=service.place, blame=blame))
     elif ready < wanted:
         message = f"service {service.name} has {ready} of {count(wanted, 'pod')} Ready"
-        found.append(of_service(_NAME, service, good, message))
+        found.append(mismatch(_NAME, message, *good, place=service.place))
     return [*found, *(row for w in good for row in _inner_sets(w, service, snapshot))]
 
 
@@ -157,26 +149,9 @@ def _inner_sets(workload: Obj, service: ServiceSnapshot, snapshot: Snapshot) -> 
     sets = [o for o in snapshot.objects if o.kind in row.makes and snapshot.below(o, [workload])]
     if len(sets) <= most:
         return []
-    message = (
-        f"{noun(workload)} of service {service.name} is right and has "
-        f"{count(len(sets), sets[0].kind)}, expected {most} "
-        f"({join(sorted(one.name for one in sets))})"
+    has = (
+        f"{count(len(sets), sets[0].kind)}, expected {most} ({join(sorted(o.name for o in sets))})"
     )
-    return [of_service(_NAME, service, [workload, *sets], message, blame=row.filled_by)]
-
-
-def _size(workload: Obj) -> int:
-    return WORKLOADS[workload.kind].size_of(workload)
-
-
-def _filled_by(workload: Obj) -> Actor:
-    return WORKLOADS[workload.kind].filled_by
-
-
-def _ending(service: ServiceSnapshot) -> list[Mismatch]:
-    dying = [pod for pod in service.pods if pod.deleting]
-    if not dying:
-        return []
-    verb = "is" if len(dying) == 1 else "are"
-    message = f"{nouns(dying)} of service {service.name} {verb} still ending"
-    return [of_service(_NAME, service, dying, message, ending=True, blame=Actor.PLATFORM)]
+    message = f"{noun(workload)} of service {service.name} is right and has {has}"
+    place = service.place
+    return [mismatch(_NAME, message, workload, *sets, place=place, blame=row.filled_by)]
