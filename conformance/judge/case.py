@@ -73,9 +73,8 @@ class CasePoint:
 
     @cached_property
     def snapshot(self) -> Snapshot:
-        """The state at the checkpoint, with what was wanted of it then."""
-        point = self.checkpoint
-        return self.case.snapshot(self.state, point.graphs, point.components)
+        """The state, with what was wanted of it then."""
+        return self.case.snapshot(self.state, self.checkpoint.graphs, self.checkpoint.components)
 
     @cached_property
     def mismatches(self) -> list[Mismatch]:
@@ -131,9 +130,8 @@ class Case:
 
     def worked_out(self, key: str, work: Callable[[Case], _T]) -> _T:
         """What `work` makes of this case, made once: for what several checkers share."""
-        if key not in self._worked_out:
-            self._worked_out[key] = work(self)
-        found: _T = self._worked_out[key]
+        found: _T = self._worked_out[key] if key in self._worked_out else work(self)
+        self._worked_out[key] = found
         return found
 
     @property
@@ -163,8 +161,6 @@ class Case:
             log.add(event)
         return log
 
-    # Whose object it is.
-
     def creator(self, uid: str) -> Actor:
         """Who created the object, in the case's namespace or anywhere else."""
         return self.log.creator(uid)
@@ -180,12 +176,11 @@ class Case:
         """uids of what is not the operator's: foreign objects, what was there before the case, and what
         the suite made beside graphs and components. What is below them is told by a snapshot, which
         knows that an operator may hide a workload there."""
-        found = {foreign.uid for foreign in self.history.foreign}
         first = min((step.sent_at for step in self.history.steps), default=0.0)
+        found = {foreign.uid for foreign in self.history.foreign}
         for uid, life in self.history.lives.items():
-            if life.first.namespace != self.namespace:
-                continue
-            if life.first.kind in (GRAPH_KIND, COMPONENT_KIND):
+            graphs = life.first.kind in (GRAPH_KIND, COMPONENT_KIND)
+            if graphs or life.first.namespace != self.namespace:
                 continue
             before = life.created_revision is None and life.events[0].at <= first
             if before or self.creator(uid) is Actor.SUITE:
@@ -197,15 +192,10 @@ class Case:
     ) -> Snapshot:
         """A state with what is wanted of it."""
         wanted = Wanted(
-            namespace=self.namespace,
-            graphs=graphs,
-            components=components,
-            profile=self.profile,
-            others=self.others,
-        )
+            namespace=self.namespace, graphs=graphs, components=components,
+            profile=self.profile, others=self.others,
+        )  # fmt: skip
         return Snapshot(state, wanted)
-
-    # Checkpoints and windows.
 
     @cached_property
     def points(self) -> list[CasePoint]:
@@ -233,12 +223,8 @@ class Case:
 
     def window(self, start: float, end: float) -> Window:
         """The window between two times."""
-        return Window(
-            start=start,
-            end=end,
-            after_revision=self.history.revision_at(start),
-            until_revision=self.history.revision_at(end),
-        )
+        after, until = self.history.revision_at(start), self.history.revision_at(end)
+        return Window(start=start, end=end, after_revision=after, until_revision=until)
 
     def gap_in(self, window: Window) -> Gap | None:
         """The first gap that touches the window, by when it was noticed or by the revisions it spans.
@@ -246,13 +232,16 @@ class Case:
         A gap from revision a to b hides what happened after a, until b: one that ends at the last
         revision before the window, or begins with the last one in it, hides nothing of the window.
         """
-        for gap in self.history.gaps:
-            spans = gap.from_revision < window.until_revision
-            if window.start <= gap.at <= window.end or (
-                spans and gap.to_revision > window.after_revision
-            ):
-                return gap
-        return None
+        touching = (
+            gap
+            for gap in self.history.gaps
+            if window.start <= gap.at <= window.end
+            or (
+                gap.from_revision < window.until_revision
+                and gap.to_revision > window.after_revision
+            )
+        )
+        return next(touching, None)
 
     @cached_property
     def deletions(self) -> dict[str, float]:
@@ -270,12 +259,11 @@ class Case:
 
     def operator_starts(self, after: float, until: float) -> list[float]:
         """When the operator was started, with `after` < time <= `until`."""
-        return [at for at in self._starts if after < at <= until]
-
-    @cached_property
-    def _starts(self) -> list[float]:
-        events = self.history.operator_events
-        return [event.at for event in events if event.kind is OperatorEventKind.STARTED]
+        return [
+            event.at
+            for event in self.history.operator_events
+            if event.kind is OperatorEventKind.STARTED and after < event.at <= until
+        ]
 
 
 Check = Callable[[Case], CheckResult]

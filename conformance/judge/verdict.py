@@ -7,19 +7,40 @@ admits of it.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from conformance.history.history import History
 from conformance.history.records import Scope
-from conformance.judge.case import Case, CasePoint
+from conformance.judge.case import Case, CasePoint, Check
 from conformance.judge.doubts import unknown
 from conformance.judge.findings import CheckResult
 from conformance.judge.outcome import outcomes
-from conformance.judge.registry import CHECKERS, RUN_CHECKERS, run_checked
+from conformance.judge.run import leftovers, soak, storms
 from conformance.judge.sentences import finding_of
 from conformance.judge.visibility import blinded
 from conformance.model.verdict import CheckerName, Finding, Outcome, Verdict, worst
+
+
+def _check_of(name: CheckerName) -> Check:
+    check: Check = importlib.import_module(f"conformance.judge.checks.{name.module}").check
+    return check
+
+
+CHECKERS: dict[CheckerName, Check] = {name: _check_of(name) for name in CheckerName}
+"""Each is the module of its name in `checks/`. In the order in which a person wants to read them,
+which is that of the names."""
+
+_RUN_CHECKERS: dict[Scope, dict[CheckerName, Check]] = {
+    Scope.SOAK: {
+        **{name: partial(soak.check_state, name=name) for name in soak.STATE_CHECKERS},
+        CheckerName.QUIESCENCE: soak.check_writes,
+    },
+    Scope.RUN: {CheckerName.ORPHANS: leftovers.check, CheckerName.QUIESCENCE: storms.check},
+}
+"""For histories of a whole run, by what of it they are of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +68,8 @@ class Judgement:
 def judge(history: History) -> Judgement:
     """Judge a history with every checker. Pure: the same history gives the same judgement."""
     case = Case(history)
-    checkers = RUN_CHECKERS.get(history.header.scope, CHECKERS)
-    results = {name: run_checked(name, check, case) for name, check in checkers.items()}
+    checkers = _RUN_CHECKERS.get(history.header.scope, CHECKERS)
+    results = {name: _checked(name, check, case) for name, check in checkers.items()}
     if history.header.scope is not Scope.CASE:
         return _judgement(results, {})
     ended = outcomes(case)
@@ -59,6 +80,18 @@ def judge(history: History) -> Judgement:
         result = results[finding.checker]
         results[finding.checker] = dataclasses.replace(result, findings=(*result.findings, finding))
     return _judgement(results, ended)
+
+
+def _checked(name: CheckerName, check: Check, case: Case) -> CheckResult:
+    """The checker's result; its own crash becomes an UNKNOWN finding, never a pass."""
+    try:
+        return check(case)
+    except Exception as error:  # a crash proves nothing about the operator, so it must not pass
+        text = (
+            f"checker {name} crashed on this history: {type(error).__name__}: {error}; "
+            "keep the history and report it as a bug of the suite"
+        )
+        return CheckResult(checker=name, findings=(unknown(name, f"checker/{name}", text),))
 
 
 def _judgement(

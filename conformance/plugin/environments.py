@@ -15,7 +15,7 @@ from conformance.driver.environment import CaseEnvironment
 from conformance.driver.namespaces import namespace_name, open_namespace
 from conformance.driver.requests import GraphRequests
 from conformance.history.records import JSON_LINES, OperatorEvent
-from conformance.judge.managers import operators_managers
+from conformance.judge.authors import operators_managers
 from conformance.judge.snapshot import Snapshot, Wanted
 from conformance.judge.state.match import mismatches
 from conformance.kube import Api
