@@ -44,7 +44,8 @@ class Window:
 
 @dataclass(frozen=True, eq=False)
 class CasePoint:
-    """A checkpoint with the snapshot that it judges, and the steps that led to it."""
+    """A checkpoint with the snapshot that it judges, and the steps that led to it. Times are seconds
+    since the epoch."""
 
     case: Case
     checkpoint: Checkpoint
@@ -59,12 +60,11 @@ class CasePoint:
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """The steps that this checkpoint judges, in order."""
         return tuple(self.case.history.steps_of(self.checkpoint))
 
     @property
     def last_step(self) -> str:
-        """The name of the last of its steps; empty if it has none."""
+        """Its name; empty if there is none."""
         return self.checkpoint.steps[-1] if self.checkpoint.steps else ""
 
     @cached_property
@@ -78,7 +78,7 @@ class CasePoint:
 
     @cached_property
     def mismatches(self) -> list[Mismatch]:
-        """What does not match (for a blocked target: what is wrong all the same)."""
+        """What does not match; for a blocked target, what is wrong all the same."""
         return mismatches_at(self.snapshot, blocked_target=self.checkpoint.blocked)
 
     @property
@@ -97,21 +97,19 @@ class CasePoint:
 
     @property
     def begins(self) -> float:
-        """When its first step was sent (s since the epoch)."""
+        """When its first step was sent."""
         return min((step.sent_at for step in self.steps), default=self.checkpoint.since)
 
     @property
     def rests_until(self) -> float:
-        """When the next thing was done after this checkpoint, or the checkpoint itself if it is last.
-
-        Cleaning up after the last checkpoint is journalled by nobody, so nothing is judged there.
-        """
+        """When the next thing was done. After the last checkpoint nothing is judged: cleaning up is
+        journalled by nobody."""
         later = [step.sent_at for step in self.case.history.steps if step.sent_at >= self.at]
         return min(later, default=self.at)
 
     @cached_property
     def hold(self) -> Window:
-        """The hold window that ends here. Where the driver gave none, the bound's."""
+        """The hold window that ends here; where the driver gave none, the bound's."""
         length = self.checkpoint.hold or self.case.bounds.hold
         return self.case.window(self.at - length, self.at)
 
@@ -148,7 +146,6 @@ class Case:
 
     @cached_property
     def lineage(self) -> Lineage:
-        """Owner relations of everything that was ever seen."""
         return Lineage(self.history)
 
     @cached_property
@@ -174,8 +171,8 @@ class Case:
     @cached_property
     def others(self) -> frozenset[str]:
         """uids of what is not the operator's: foreign objects, what was there before the case, and what
-        the suite made beside graphs and components. What is below them is told by a snapshot, which
-        knows that an operator may hide a workload there."""
+        the suite made beside graphs. A snapshot tells what is below them: an operator may hide a
+        workload there."""
         first = min((step.sent_at for step in self.history.steps), default=0.0)
         found = {foreign.uid for foreign in self.history.foreign}
         for uid, life in self.history.lives.items():
@@ -190,7 +187,7 @@ class Case:
     def snapshot(
         self, state: State, graphs: tuple[Graph, ...], components: tuple[Graph, ...] = ()
     ) -> Snapshot:
-        """A state with what is wanted of it."""
+        """The state with what is wanted of it, and of no other's object."""
         wanted = Wanted(
             namespace=self.namespace, graphs=graphs, components=components,
             profile=self.profile, others=self.others,
@@ -209,7 +206,7 @@ class Case:
 
     @cached_property
     def judged(self) -> list[CasePoint]:
-        """The checkpoints that count; arranging ones do not."""
+        """Those that count; arranging ones do not."""
         return [point for point in self.points if point.checkpoint.judged]
 
     def point_of(self, step: Step) -> CasePoint | None:

@@ -15,12 +15,11 @@ from functools import partial
 from conformance.history.history import History
 from conformance.history.records import Scope
 from conformance.judge.case import Case, CasePoint, Check
-from conformance.judge.doubts import unknown
+from conformance.judge.doubts import blinded, unknown
 from conformance.judge.findings import CheckResult
 from conformance.judge.outcome import outcomes
 from conformance.judge.run import leftovers, soak, storms
 from conformance.judge.sentences import finding_of
-from conformance.judge.visibility import blinded
 from conformance.model.verdict import CheckerName, Finding, Outcome, Verdict, worst
 
 

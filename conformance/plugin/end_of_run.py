@@ -19,7 +19,7 @@ from conformance.history.records import (
 )
 from conformance.judge.case import Case
 from conformance.judge.run.leftovers import left
-from conformance.judge.run.storms import operators_writes, too_many
+from conformance.judge.run.storms import too_many
 from conformance.judge.verdict import judge
 from conformance.kube import Api, Resource
 from conformance.model.errors import ConformanceError
@@ -197,8 +197,8 @@ def _await_rest(judging: _Judging) -> None:
         record.catch_up(within=_RECORDER_SECONDS)
         now = time.time()
         judging.records = record.remaining(since=judging.started_at, requests=now - bounds.hold)
-        writes = operators_writes(judging.history(), now - bounds.hold, now)
-        storm = too_many(writes, allowed=bounds.write_rate * bounds.hold)
+        allowed = bounds.write_rate * bounds.hold
+        storm = too_many(judging.history(), now - bounds.hold, now, allowed=allowed)
         if now - begun >= bounds.hold and not storm:
             return
         if now - begun > bounds.deadline:

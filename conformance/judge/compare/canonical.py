@@ -45,13 +45,14 @@ def canonical(
     state: State, *, graph: str, namespace: str, profile: Profile, component: bool = False
 ) -> Canonical:
     """The objects of a graph (or bare component) in a state, without what may differ."""
-    ours = [
-        obj
-        for obj in state
-        if obj.namespace == namespace
-        and _belongs(state, obj, graph, profile, component=component)
-        and not left_out(obj, state, profile)
-    ]
+    ours = []
+    for obj in state:
+        place = attribute(state, obj, profile)
+        belongs = (
+            place.component == graph and not place.graph if component else place.graph == graph
+        )
+        if belongs and obj.namespace == namespace and not _left_out(obj, state, profile):
+            ours.append(obj)
     texts = _texts(ours, namespace)
     objects: dict[_Key, list[dict[str, Any]]] = defaultdict(list)
     names: dict[_Key, list[str]] = defaultdict(list)
@@ -62,15 +63,7 @@ def canonical(
     return Canonical(objects=objects, names=names)
 
 
-def _belongs(state: State, obj: Obj, graph: str, profile: Profile, *, component: bool) -> bool:
-    place = attribute(state, obj, profile)
-    if component:
-        return place.component == graph and not place.graph
-    return place.graph == graph
-
-
-def left_out(obj: Obj, state: State, profile: Profile) -> bool:
-    """True for objects of a class that equivalence does not compare, and for retained objects."""
+def _left_out(obj: Obj, state: State, profile: Profile) -> bool:
     if any(row.kind == obj.kind and row.when(obj, state) for row in LEFT_OUT):
         return True
     return ownerless(obj.kind, obj.name) is not None or profile.retains(obj.kind, obj.name)
@@ -89,13 +82,13 @@ def stem(obj: Obj) -> str:
 def _texts(objects: Iterable[Obj], namespace: str) -> list[tuple[re.Pattern[str], str]]:
     """What stands for what in every text: names without their ends, longest first, then the
     namespace."""
-    pairs = {obj.name: stem(obj) for obj in objects if stem(obj) != obj.name}
+    stems = {obj.name: stem(obj) for obj in objects if stem(obj) != obj.name}
+    longest_first = sorted(stems.items(), key=lambda pair: len(pair[0]), reverse=True)
     found = [
-        (re.compile(rf"(?<![0-9a-z]){re.escape(name)}(?![0-9a-z])"), pairs[name])
-        for name in sorted(pairs, key=len, reverse=True)
+        (re.compile(rf"(?<![0-9a-z]){re.escape(name)}(?![0-9a-z])"), stand_in)
+        for name, stand_in in (*longest_first, (namespace, "<namespace>"))
     ]
-    found.append((re.compile(rf"(?<![0-9a-z]){re.escape(namespace)}(?![0-9a-z])"), "<namespace>"))
-    return found + [(pattern, stand_in) for pattern, stand_in, _ in TEXTS]
+    return [*found, *TEXTS]
 
 
 def _say(text: str, texts: Iterable[tuple[re.Pattern[str], str]]) -> str:
@@ -146,30 +139,17 @@ def differences(left: Canonical, right: Canonical) -> list[Unlike]:
     found = []
     for key in sorted(left.objects.keys() | right.objects.keys()):
         ours, theirs = left.objects.get(key, []), right.objects.get(key, [])
+        alike = len(ours) == len(theirs)
         fields: dict[str, tuple[Any, Any]] = {}
-        if len(ours) == len(theirs):
-            for one, other in zip(_ordered(ours), _ordered(theirs), strict=True):
-                fields |= _diff(one, other)
-        if fields or len(ours) != len(theirs):
-            found.append(
-                Unlike(
-                    kind=key[0],
-                    name=key[1],
-                    left=left.names.get(key, []),
-                    right=right.names.get(key, []),
-                    fields=fields,
-                )
-            )
+        for one, other in zip(_ordered(ours), _ordered(theirs), strict=True) if alike else ():
+            for path in sorted(one.keys() | other.keys()):
+                if one.get(path) != other.get(path):
+                    fields[path] = (one.get(path), other.get(path))
+        if fields or not alike:
+            names = {"left": left.names.get(key, []), "right": right.names.get(key, [])}
+            found.append(Unlike(kind=key[0], name=key[1], **names, fields=fields))
     return found
 
 
 def _ordered(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(objects, key=lambda flat: repr(sorted(flat.items(), key=lambda i: i[0])))
-
-
-def _diff(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    return {
-        path: (left.get(path), right.get(path))
-        for path in sorted(left.keys() | right.keys())
-        if left.get(path) != right.get(path)
-    }
