@@ -1,12 +1,6 @@
-"""Whose request made a recorded change.
-
-Authors are found by joining recorded changes with the audit log, by verb, resource, namespace, name
-and time; what fits more than one author is an unknown writer, never the nearest.
-
-Without an audit log, field managers name the writer: with each field the API server notes who set it
-last (`metadata.managedFields`), by default under the first word of the client's user agent, which for
-a Go program is the name of its file (kubernetes.io/docs/reference/using-api/server-side-apply).
-"""
+"""Whose request made a recorded change: by the audit log, joined by verb, resource, namespace, name
+and time; without one by field managers. What fits more than one author is an unknown writer, never
+the nearest."""
 
 from __future__ import annotations
 
@@ -109,7 +103,6 @@ class Authors:
 
 
 def _may_have_made(write: Write, change: Change) -> bool:
-    """True if the request succeeded, does such a thing, and was answered about then."""
     if not 200 <= write.code < 300:
         return False
     if write.verb not in _VERBS[change.act] and write.subresource not in _BY_CREATING:
@@ -154,12 +147,12 @@ def actor_of_user(header: Header, user: str) -> Actor:
 
 
 def _account_namespace(user: str) -> str:
-    """The namespace of a ServiceAccount; empty for any other user."""
+    """Empty for a user that is no ServiceAccount."""
     return user.removeprefix(_ACCOUNT).partition(":")[0] if user.startswith(_ACCOUNT) else ""
 
 
 def _same_kind(resource: str, kind: str) -> bool:
-    """True if a plural resource name of the audit log is that kind's."""
+    """True if a plural resource name is that kind's."""
     lower = kind.lower()
     return resource in (lower, lower + "s", lower + "es", lower[:-1] + "ies")
 
@@ -170,16 +163,17 @@ def _deployment_controllers(change: Change) -> bool:
         return False
     if set(change.parts) - {Part.STATUS} != {Part.ANNOTATIONS}:
         return False
-    old, new = change.before.annotations, change.obj.annotations
-    keys = [key for key in old.keys() | new.keys() if old.get(key) != new.get(key)]
-    return all(key.startswith(_DEPLOYMENT_CONTROLLER_PREFIX) for key in keys)
+    differing = change.before.annotations.items() ^ change.obj.annotations.items()
+    return all(key.startswith(_DEPLOYMENT_CONTROLLER_PREFIX) for key, _ in differing)
 
 
 # Field managers ----------------------------------------------------------------------------------
 
 
 def _managers_of(change: Change) -> set[str]:
-    """Those whose entry is new or moved with this change."""
+    """Those whose entry in `metadata.managedFields` is new or moved with this change: by default
+    the first word of a client's user agent, for a Go program its file (kubernetes.io,
+    server-side-apply)."""
     keys = ("manager", "operation", "time", "fieldsV1")
     before = _managed(change.before) if change.before else []
     known = [[entry.get(key) for key in keys] for entry in before]
@@ -214,6 +208,6 @@ def operators_managers(objects: Iterable[Obj], *, known: Collection[str]) -> set
 
 
 def _managed(obj: Obj) -> list[Mapping[str, Any]]:
-    """The object's entries of field managers, those of subresources left out."""
+    """Entries of field managers, those of subresources left out."""
     entries = obj.at("metadata", "managedFields") or ()
     return [entry for entry in entries if not entry.get("subresource")]

@@ -1,7 +1,5 @@
-"""One reading of a history: its owners, writers, windows, gaps and snapshots, each worked out once.
-
-Every checker reads a `Case`; what is computed for one is there for all.
-"""
+"""One reading of a history, for every checker: owners, writers, windows, gaps and snapshots, each
+worked out once."""
 
 from __future__ import annotations
 
@@ -124,6 +122,7 @@ class Case:
 
     def __init__(self, history: History) -> None:
         self.history = history
+        self.namespace = history.namespace
         self._worked_out: dict[str, Any] = {}
 
     def worked_out(self, key: str, work: Callable[[Case], _T]) -> _T:
@@ -139,10 +138,6 @@ class Case:
     @property
     def bounds(self) -> Bounds:
         return self.history.bounds
-
-    @property
-    def namespace(self) -> str:
-        return self.history.namespace
 
     @cached_property
     def lineage(self) -> Lineage:
@@ -173,16 +168,18 @@ class Case:
         """uids of what is not the operator's: foreign objects, what was there before the case, and what
         the suite made beside graphs. A snapshot tells what is below them: an operator may hide a
         workload there."""
-        first = min((step.sent_at for step in self.history.steps), default=0.0)
-        found = {foreign.uid for foreign in self.history.foreign}
-        for uid, life in self.history.lives.items():
-            graphs = life.first.kind in (GRAPH_KIND, COMPONENT_KIND)
-            if graphs or life.first.namespace != self.namespace:
-                continue
-            before = life.created_revision is None and life.events[0].at <= first
-            if before or self.creator(uid) is Actor.SUITE:
-                found.add(uid)
-        return frozenset(found)
+        begun = min((step.sent_at for step in self.history.steps), default=0.0)
+        foreign = {foreign.uid for foreign in self.history.foreign}
+        return frozenset(foreign).union(
+            life.uid
+            for life in self.history.lives.values()
+            if life.first.namespace == self.namespace
+            and life.first.kind not in (GRAPH_KIND, COMPONENT_KIND)
+            and (
+                (life.created_revision is None and life.events[0].at <= begun)
+                or self.creator(life.uid) is Actor.SUITE
+            )
+        )
 
     def snapshot(
         self, state: State, graphs: tuple[Graph, ...], components: tuple[Graph, ...] = ()
@@ -224,11 +221,8 @@ class Case:
         return Window(start=start, end=end, after_revision=after, until_revision=until)
 
     def gap_in(self, window: Window) -> Gap | None:
-        """The first gap that touches the window, by when it was noticed or by the revisions it spans.
-
-        A gap from revision a to b hides what happened after a, until b: one that ends at the last
-        revision before the window, or begins with the last one in it, hides nothing of the window.
-        """
+        """The first gap that touches the window, by when it was noticed or by the revisions it
+        spans: one from revision a to b hides what happened after a, until b."""
         touching = (
             gap
             for gap in self.history.gaps

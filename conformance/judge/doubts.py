@@ -88,12 +88,9 @@ def blind_spots(case: Case, checker: CheckerName) -> list[Finding]:
 
 
 def needed(profile: Profile, unseen: Iterable[Unseen]) -> list[Unseen]:
-    """Those of the unseen kinds that checkers read by name, in order of name.
-
-    Without ReplicaSets no pod has a graph above it, without LeaderWorkerSets a service seems to have
-    no workload: both what seems right and what seems wrong is then unproven. Other kinds are only not
-    covered; that is said once, at the end of the run.
-    """
+    """Those of the unseen kinds that checkers read by name, in order of name: without ReplicaSets
+    no pod has a graph above it, so neither what seems right nor what seems wrong is proven. Other
+    kinds are only not covered."""
     wanted = {*_ALWAYS, *((row.kind, row.group) for row in WORKLOADS.values())}
     if profile.supports(Feature.COMPONENT):
         wanted.add((COMPONENT_KIND, GROUP))

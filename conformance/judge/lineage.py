@@ -1,8 +1,5 @@
-"""Who belongs to whom over a whole history: owners by uid, also those that are gone by now.
-
-At one checkpoint a pod may outlive its ReplicaSet, and its owner chain is cut; over the history the
-chain is known from what was recorded before.
-"""
+"""Who belongs to whom over a whole history, by uid. At one checkpoint a pod may outlive its
+ReplicaSet; here its owners are known from what was recorded before."""
 
 from __future__ import annotations
 

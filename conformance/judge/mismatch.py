@@ -15,10 +15,11 @@ class Mismatch:
     """One difference between a state and what is wanted; `checker` is the one that reports it.
 
     `message` is a clause that names the objects; the checker adds times, owner and creator.
-    `objects` are their uids, the one at fault first. `blame` is the actor whose fault it is: a
-    right workload with a wrong StatefulSet is not the operator's. `ending` marks what is on its way
-    out already. `soft` is what nobody need wait for once all else matches: it is judged, but does not
-    block the hold window, so that a case can go on with builds that always show it."""
+    `objects` are uids, the one at fault first. `blame` is whose fault it is: a right workload with
+    a wrong StatefulSet is not the operator's. `ending` marks what is on its way out already. `soft`
+    is judged, but does not block the hold window, so that a case can go on with builds that always
+    show it.
+    """
 
     checker: CheckerName
     subject: str

@@ -1,7 +1,5 @@
-"""A state with what is wanted of it, sorted: each service with the objects that there are of it.
-
-Built once for a state, so that every rule reads it without walking owners again.
-"""
+"""A state with what is wanted of it, sorted once: each service with the objects that there are of
+it."""
 
 from __future__ import annotations
 
@@ -37,10 +35,9 @@ class Wanted:
 class ServiceSnapshot:
     """One service of a wanted graph (or of a bare component) with what there is of it.
 
-    `root` is the live DGD or bare DCD, None if it does not exist. `pods` are those below the
-    workloads by owner, dying ones included; `outside` are living pods of the service below no
-    workload of it; `gangs` and `endpoints` (objects of kind Service) are the operator's own, not those
-    that an LWS makes.
+    `root` is the live DGD or bare DCD. `pods` are those below the workloads, dying ones included;
+    `outside` are living pods of the service below no workload of it; `gangs` and `endpoints`
+    (objects of kind Service) are the operator's own, not those that an LWS makes.
     """
 
     graph: Graph
@@ -164,11 +161,9 @@ class Snapshot:
         return {obj.uid: attribute(self.state, obj, self.profile) for obj in self.objects}
 
     def root_of(self, obj: Obj) -> Obj | None:
-        """The wanted graph or bare component that the object is under, by owner or by label.
-
-        An object whose owner is gone, or that is below such an object, is of an earlier graph:
-        labels do not give it to a new one of the same name.
-        """
+        """The wanted graph or bare component that the object is under, by owner or by label. One
+        whose owner is gone, or that is below such a one, is of an earlier graph of the name,
+        whatever its labels say."""
         place = self.places[obj.uid]
         top = [obj, *self.chain(obj)][-1]
         if place.by == "label" and top.owners:
@@ -178,8 +173,8 @@ class Snapshot:
     def by_operator(self, obj: Obj) -> bool:
         """True unless a workload, or what the platform makes below one, is above the object.
 
-        What else an operator puts in between (a kind of its own, a ConfigMap) hides nothing. Nor
-        does a workload above a workload, unless it is of a kind that makes such workloads.
+        What else an operator puts in between hides nothing. Nor does a workload above a workload,
+        unless its kind makes such workloads.
         """
         chain = self.chain(obj)
         if self.is_workload(obj):
@@ -271,6 +266,5 @@ class Snapshot:
 
 
 def _makes(owner: Obj, obj: Obj) -> bool:
-    """True if the owner is a workload whose own controller makes workloads of the object's kind."""
     row = workload_kind(owner)
     return row is not None and obj.kind in row.makes

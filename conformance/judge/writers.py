@@ -1,10 +1,5 @@
-"""Who wrote what, and which writes count against rest.
-
-A counted write is a create, a delete, or a change of spec, labels, annotations, owners or
-finalizers, weighed by its author and by what the object is to a graph. `WriteLog` grows record by
-record, so the driver can ask it ten times a second while a history still comes in; the reading of a
-whole history has one of its own.
-"""
+"""Who wrote what, and which writes count against rest: a create, a delete, or a change of more than
+the status, by the operator or what may be the operator."""
 
 from __future__ import annotations
 
@@ -46,8 +41,8 @@ class WriteLog:
     """Changes and requests, in the order they were added: `changes`, `requests` and `counted` tell
     of the header's namespace, authors are known of every change.
 
-    `add` takes records one by one (those of no interest are ignored), at a cost that does not grow
-    with the history; the questions look only at the time asked about: `start` < time <= `end`.
+    `add` takes records one by one, so that the driver can ask ten times a second while a history
+    comes in; the questions look only at the time asked about: `start` < time <= `end`.
     """
 
     def __init__(self, header: Header) -> None:
@@ -98,9 +93,8 @@ class WriteLog:
         return _between(self._changes, start, end)
 
     def requests(self, start: float, end: float) -> list[Write]:
-        """The operator's mutating requests by time of answer, refused ones and no-ops included, but for
-        Events: these are sent long after what they tell, at a rate of their own. Only the audit log
-        has them."""
+        """The operator's mutating requests by time of answer, refused ones and no-ops included, as
+        the audit log has them; not for Events, which are sent late, at a rate of their own."""
         return _between(self._requests, start, end)
 
     def too_many(self, start: float, end: float, *, allowed: int) -> float | None:

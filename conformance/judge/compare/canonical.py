@@ -15,18 +15,16 @@ from conformance.model.ownership import attribute
 from conformance.model.profile import Profile
 from conformance.model.state import Obj, State
 
-_Key = tuple[str, str]
 # List items are compared by what names them, not by their place.
 _ITEM_NAMES = ("name", "type", "mountPath", "containerPort", "port", "key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Canonical:
-    """The objects of one graph: (kind, name without its masked end) → the flattened objects of that
-    name, each path → value; and the real names for sentences."""
+    """The objects of one graph: (kind, name without its masked end) → each object of that name, with
+    its real name for sentences and its fields: path → value."""
 
-    objects: Mapping[_Key, list[dict[str, Any]]]
-    names: Mapping[_Key, list[str]]
+    objects: Mapping[tuple[str, str], list[tuple[str, dict[str, Any]]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +52,11 @@ def canonical(
         if belongs and obj.namespace == namespace and not _left_out(obj, state, profile):
             ours.append(obj)
     texts = _texts(ours, namespace)
-    objects: dict[_Key, list[dict[str, Any]]] = defaultdict(list)
-    names: dict[_Key, list[str]] = defaultdict(list)
+    objects = defaultdict(list)
     for obj in ours:
         key = (obj.kind, _say(stem(obj), texts))
-        objects[key].append(_flat(obj, texts, profile))
-        names[key].append(obj.name)
-    return Canonical(objects=objects, names=names)
+        objects[key].append((obj.name, _flat(obj, texts, profile)))
+    return Canonical(objects=objects)
 
 
 def _left_out(obj: Obj, state: State, profile: Profile) -> bool:
@@ -113,7 +109,6 @@ def _flat(obj: Obj, texts: list[tuple[re.Pattern[str], str]], profile: Profile) 
 
 
 def _walk(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Leaves with their paths. Empty maps and lists say nothing; the API leaves them out, too."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _walk(inner, f"{path}.{key}" if path else str(key))
@@ -146,10 +141,10 @@ def differences(left: Canonical, right: Canonical) -> list[Unlike]:
                 if one.get(path) != other.get(path):
                     fields[path] = (one.get(path), other.get(path))
         if fields or not alike:
-            names = {"left": left.names.get(key, []), "right": right.names.get(key, [])}
+            names = {"left": [name for name, _ in ours], "right": [name for name, _ in theirs]}
             found.append(Unlike(kind=key[0], name=key[1], **names, fields=fields))
     return found
 
 
-def _ordered(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(objects, key=lambda flat: repr(sorted(flat.items(), key=lambda i: i[0])))
+def _ordered(objects: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+    return sorted((flat for _, flat in objects), key=lambda flat: repr(sorted(flat.items())))

@@ -1,9 +1,6 @@
-"""In what two equal states may differ: data, a reason each.
-
-First whole classes of objects are left out, then fields are masked, then texts that only name
-things. A mask hides a field or the end of a name, never the existence of an object. A profile adds
-masks of its own.
-"""
+"""In what two equal states may differ: data, a reason each. First whole classes of objects are left
+out, then fields are masked, then texts that only name things: never the existence of an object. A
+profile adds masks of its own."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""Leftovers of a whole run: what the operator made anywhere and left there.
-
-It is looked at once every graph of the run is gone. Outside the cases' namespaces nothing may be left
-of any case; within them nothing of those that conformed (the others have findings of their own).
-Graphs, components and workloads must be gone whoever made them.
-"""
+"""Leftovers of a whole run, once every graph is gone: what the operator made anywhere and left
+there. In the cases' namespaces only those of cases that conformed count: the others have findings
+of their own. Graphs, components and workloads must be gone whoever made them."""
 
 from __future__ import annotations
 

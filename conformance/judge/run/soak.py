@@ -1,8 +1,5 @@
 """Rest until the end of a run: what a case left at rest still matches then, and nobody touched it.
-
-A hold window proves a few seconds. The graphs of cases that conform stand until all cases have ended,
-mostly for minutes, so an operator that acts later than a hold window is seen here.
-"""
+Its graphs stand for minutes, so an operator that acts later than a hold window is seen here."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """Storms: once every graph is gone the operator has nothing to do, in no namespace and on no Lease.
-
-Cases count requests in their own namespace alone, where Leases do not count: several cases share the
-operator, so elsewhere nobody can say for whom it works.
-"""
+Cases count requests in their own namespace alone: elsewhere nobody can say for whom the operator
+works."""
 
 from __future__ import annotations
 
@@ -44,12 +42,10 @@ def check(case: Case) -> CheckResult:
 
 
 def too_many(history: History, start: float, end: float, *, allowed: float) -> Counter[str]:
-    """What there is too much of among the operator's mutating requests, answered with `start` < time
-    <= `end`, wherever they went: request → how often.
-
-    More than `allowed` in all are, or as many to one and the same Lease: an operator renews each of
-    its Leases at a pace of its own. Events are sent late, at a rate of their own, and do not count.
-    """
+    """What there is too much of among the operator's mutating requests, answered with `start` <
+    time <= `end`, wherever they went: request → how often. More than `allowed` in all are, or as
+    many to one and the same Lease, each renewed at a pace of its own. Events are sent late and do
+    not count."""
     others, leases = Counter[str](), Counter[str]()
     for write in history.writes:
         within = start < write.at <= end and write.resource != "events"

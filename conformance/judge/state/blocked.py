@@ -1,9 +1,6 @@
-"""Targets that cannot be reached: the truth, told with a reason, and nothing that grows.
-
-No GPU limit or command: the old workload keeps serving. More nodes than exist, or a foreign object
-under the name: the new one stays unfulfilled. Never both. Gang objects already made are neither
-required nor orphans.
-"""
+"""Targets that cannot be reached: the truth, told with a reason, and nothing that grows. The old
+workload keeps serving, or the new one stays unfulfilled, never both. Gang objects already made are
+neither required nor orphans."""
 
 from __future__ import annotations
 
@@ -77,8 +74,7 @@ def _wrong_status(root: Obj, snapshot: Snapshot, *, reached: bool) -> str:
 
 
 def _taken(snapshot: Snapshot) -> bool:
-    """True if others have an object of a kind that operators make for a service, under whose name
-    a child of a graph cannot be made."""
+    """True if others have an object under whose name a child of a graph cannot be made."""
     kinds = {*WORKLOADS, COMPONENT_KIND, "Service", snapshot.profile.multinode.gang_kind}
     others = (snapshot.state.get(uid) for uid in snapshot.wanted.others)
     return any(obj is not None and obj.kind in kinds for obj in others)

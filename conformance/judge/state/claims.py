@@ -101,8 +101,8 @@ def _service_map(
 def _untrue(
     entry: Mapping[str, Any], service: ServiceSnapshot, snapshot: Snapshot
 ) -> Iterator[str]:
-    """Names that are no workload of the service, and counts that are neither the number of its groups
-    nor that of its pods."""
+    """Names that are no workload of the service; counts that are those of neither its groups nor
+    its pods."""
     one = entry.get("componentName")
     names = entry.get("componentNames") or ([one] if one else [])
     kind = str(entry.get("componentKind") or "")

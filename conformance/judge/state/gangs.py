@@ -1,10 +1,9 @@
-"""Gang objects as the profile says: one a group with the group's size, or none by the operator.
-
-A gang object that an LWS or a pod owns is the platform's (LWS and Volcano can make them) and is not
-judged here; its life is, with everything that has an owner.
-"""
+"""Gang objects as the profile says: one a group with the group's size, or none by the operator. One
+that an LWS or a pod owns is the platform's: only its life is judged, with all that has an owner."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from conformance.judge.mismatch import Mismatch, mismatch
 from conformance.judge.snapshot import ServiceSnapshot, Snapshot
@@ -21,7 +20,7 @@ def gangs(snapshot: Snapshot) -> list[Mismatch]:
     return [row for service in snapshot.present for row in _gangs(service)]
 
 
-def _gangs(service: ServiceSnapshot) -> list[Mismatch]:
+def _gangs(service: ServiceSnapshot) -> Iterator[Mismatch]:
     multinode = service.profile.multinode
     needs_them = multinode.gang is Gang.PER_GROUP and service.service.multinode
     wanted = service.service.groups if needs_them else 0
@@ -31,9 +30,8 @@ def _gangs(service: ServiceSnapshot) -> list[Mismatch]:
     # Where pods say which gangs are theirs any other is left over, even if the number is right.
     surplus = [gang for gang in there if gang.name not in named] if named else there[wanted:]
     text = f"of service {service.name} still exists, and no group of the service needs it"
-    found = [
-        mismatch(CheckerName.ORPHANS, f"{noun(gang)} {text}", gang, place=place) for gang in surplus
-    ]
+    for gang in surplus:
+        yield mismatch(CheckerName.ORPHANS, f"{noun(gang)} {text}", gang, place=place)
     absent = sorted(named - {gang.name for gang in there})
     if len(there) < wanted or absent:
         has = f"has {count(len(there), multinode.gang_kind)}, expected {wanted}"
@@ -41,11 +39,10 @@ def _gangs(service: ServiceSnapshot) -> list[Mismatch]:
             missing = f"which {verb(len(absent), 'does', 'do')} not exist"
             has += f"; its pods name {join(absent)}, {missing}"
         about, message = f"service/{service.name}", f"service {service.name} {has}"
-        found.append(mismatch(CheckerName.SIZE, message, *service.gangs, place=place, about=about))
+        yield mismatch(CheckerName.SIZE, message, *service.gangs, place=place, about=about)
     path, size = multinode.gang_min_path, service.service.size
     for gang in service.gangs if wanted else ():
         if gang.at(*path) != size:
             has = f"has {path[-1]} {gang.at(*path)}, expected {size}"
             message = f"{noun(gang)} of service {service.name} {has}"
-            found.append(mismatch(CheckerName.SIZE, message, gang, place=place))
-    return found
+            yield mismatch(CheckerName.SIZE, message, gang, place=place)

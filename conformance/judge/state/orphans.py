@@ -1,7 +1,5 @@
-"""Everything in the namespace is owned by something alive and wanted, or needs no owner.
-
-What nobody owns and no label gives to a graph is left to the checker, which knows who wrote it.
-"""
+"""Everything in the namespace is owned by something alive and wanted, or needs no owner. What
+nobody owns and no label gives to a graph is left to the checker, which knows who wrote it."""
 
 from __future__ import annotations
 
@@ -43,9 +41,8 @@ def unattributed(snapshot: Snapshot) -> list[Obj]:
 
 
 def _answered_for(obj: Obj, snapshot: Snapshot) -> bool:
-    """True if the object is told of elsewhere: its owners are gone, or the topmost of them is judged
-    itself or may have no children. A cluster-scoped object, or one of others', answers for nothing
-    below it."""
+    """True if its owners are gone, or the topmost of them is judged itself or may have no children.
+    A cluster-scoped object, or one of others', answers for nothing below it."""
     if not obj.owners:
         return False
     chain = snapshot.chain(obj)

@@ -1,8 +1,5 @@
-"""The new spec has reached the workload, and its pods are of it: nothing of the old is running.
-
-Where a graph's status has no observedGeneration this alone tells a finished image change from one
-that has not begun.
-"""
+"""The new spec has reached the workload, and its pods are of it. Without observedGeneration this
+alone tells a finished image change from one that has not begun."""
 
 from __future__ import annotations
 

@@ -38,10 +38,8 @@ def unreached(snapshot: Snapshot) -> list[Mismatch]:
 
 def outside(snapshot: Snapshot) -> list[Mismatch]:
     """Pods that run a service beside its workloads: below a ReplicaSet or StatefulSet of the
-    operator's own, a workload's that was deleted without them, or below nothing.
-
-    A helper with an image of its own (a cache's DaemonSet, say) runs no service.
-    """
+    operator's own, a workload's that was deleted without them, or below nothing. A helper with an
+    image of its own (a cache's DaemonSet, say) runs no service."""
     found = []
     labels = [row.pod_label for row in WORKLOADS.values() if row.pod_label]
     for service in snapshot.present:
@@ -60,8 +58,8 @@ def outside(snapshot: Snapshot) -> list[Mismatch]:
 
 def size_as_reported(snapshot: Snapshot) -> list[Mismatch]:
     """As `size`, but a workload that itself reports all its pods updated and ready is believed: who
-    reads its status cannot know better. (The LWS controller was seen to report a group ready whose
-    leader was already being made anew.)"""
+    reads its status cannot know better. (LWS reported a group ready whose leader was being made
+    anew.)"""
     found = []
     for service in snapshot.present:
         good = service.right

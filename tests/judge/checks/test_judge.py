@@ -10,8 +10,7 @@ from conformance.history.history import History
 from conformance.history.records import CheckpointEnd, Expect, OperatorEventKind, Step
 from conformance.judge.case import Case
 from conformance.judge.checks import validity
-from conformance.judge.outcome import outcomes
-from conformance.judge.verdict import CHECKERS, judge
+from conformance.judge.verdict import CHECKERS, judge, outcomes
 from conformance.model.transition import (
     ChangeKind,
     Transition,
