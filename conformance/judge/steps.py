@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from conformance.history.records import Step
 from conformance.judge.wording import join, verb
 from conformance.model.answers import Answer, understand
-from conformance.model.graph import Service
 from conformance.model.transition import ChangeKind
 
 # Changes of a service's own fields, which the graphs before and after tell more exactly.
@@ -37,38 +36,28 @@ _DONE = {
 def describe(step: Step) -> str:
     """What the step did, as a clause; where a request held several changes, each with its service."""
     through = f" through component {step.target}" if step.component else ""
-    exact = _differences(step)
+    exact = list(_differences(step))
     kinds = [kind for kind in step.kinds if not exact or kind not in _FIELDS]
     parts = dict.fromkeys([*exact, *(_of_kind(kind, step) for kind in kinds)])
     return f"{join(parts)}{through}"
 
 
-def _differences(step: Step) -> list[str]:
-    if step.before is None or step.after is None:
-        return []
-    before = {service.name: service for service in step.before.services}
-    return [
-        text
-        for service in step.after.services
-        if service.name in before
-        for text in _of_service(before[service.name], service)
-    ]
-
-
-def _of_service(old: Service, new: Service) -> list[str]:
-    of = f"service {new.name}"
-    found = []
-    if new.multinode and not old.multinode:
-        found.append(f"multinode was added to {of}")
-    elif old.multinode and not new.multinode:
-        found.append(f"multinode was removed from {of}")
-    elif old.size != new.size:
-        found.append(f"nodeCount of {of} was changed to {new.size}")
-    if old.groups != new.groups:
-        found.append(f"{of} was scaled to {new.groups}")
-    if old.image != new.image:
-        found.append(f"the image of {of} was changed")
-    return found
+def _differences(step: Step) -> Iterator[str]:
+    before = {service.name: service for service in (step.before.services if step.before else ())}
+    for new in step.after.services if step.after else ():
+        old, of = before.get(new.name), f"service {new.name}"
+        if old is None:
+            continue
+        if new.multinode and not old.multinode:
+            yield f"multinode was added to {of}"
+        elif old.multinode and not new.multinode:
+            yield f"multinode was removed from {of}"
+        elif old.size != new.size:
+            yield f"nodeCount of {of} was changed to {new.size}"
+        if old.groups != new.groups:
+            yield f"{of} was scaled to {new.groups}"
+        if old.image != new.image:
+            yield f"the image of {of} was changed"
 
 
 def _of_kind(kind: ChangeKind, step: Step) -> str:

@@ -9,9 +9,8 @@ from conformance.judge.snapshot import ServiceSnapshot, Snapshot
 from conformance.judge.state.claims import false_claims, idle_claims
 from conformance.judge.state.coexistence import coexistence
 from conformance.judge.state.orphans import orphans
-from conformance.judge.state.rollout import rollout
 from conformance.judge.state.selectors import selectors
-from conformance.judge.state.size import outside, unreached
+from conformance.judge.state.size import outside, rollout, unreached
 from conformance.judge.state.status import ready_claim, reason_given, unready
 from conformance.judge.wording import count, noun
 from conformance.model.graph import COMPONENT_KIND

@@ -10,9 +10,8 @@ from conformance.judge.state.claims import false_claims
 from conformance.judge.state.coexistence import coexistence
 from conformance.judge.state.gangs import gangs
 from conformance.judge.state.orphans import orphans
-from conformance.judge.state.rollout import rollout
 from conformance.judge.state.selectors import selectors
-from conformance.judge.state.size import size
+from conformance.judge.state.size import rollout, size
 from conformance.judge.state.status import unobserved, unready
 from conformance.judge.wording import count
 from conformance.model.kinds import LWS, WORKLOADS
