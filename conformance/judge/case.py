@@ -39,6 +39,12 @@ class Window:
     def length(self) -> float:
         return self.end - self.start
 
+    def touched_by(self, gap: Gap) -> bool:
+        """True if the gap was noticed in it, or hides some of its revisions: one from a to b hides
+        what happened after a, until b."""
+        hides = gap.from_revision < self.until_revision and gap.to_revision > self.after_revision
+        return hides or self.start <= gap.at <= self.end
+
 
 @dataclass(frozen=True, eq=False)
 class CasePoint:
@@ -169,17 +175,15 @@ class Case:
         the suite made beside graphs. A snapshot tells what is below them: an operator may hide a
         workload there."""
         begun = min((step.sent_at for step in self.history.steps), default=0.0)
-        foreign = {foreign.uid for foreign in self.history.foreign}
-        return frozenset(foreign).union(
-            life.uid
-            for life in self.history.lives.values()
-            if life.first.namespace == self.namespace
-            and life.first.kind not in (GRAPH_KIND, COMPONENT_KIND)
-            and (
-                (life.created_revision is None and life.events[0].at <= begun)
-                or self.creator(life.uid) is Actor.SUITE
-            )
-        )
+        found = {foreign.uid for foreign in self.history.foreign}
+        for uid, life in self.history.lives.items():
+            graphs = life.first.kind in (GRAPH_KIND, COMPONENT_KIND)
+            if graphs or life.first.namespace != self.namespace:
+                continue
+            before = life.created_revision is None and life.events[0].at <= begun
+            if before or self.creator(uid) is Actor.SUITE:
+                found.add(uid)
+        return frozenset(found)
 
     def snapshot(
         self, state: State, graphs: tuple[Graph, ...], components: tuple[Graph, ...] = ()
@@ -221,18 +225,8 @@ class Case:
         return Window(start=start, end=end, after_revision=after, until_revision=until)
 
     def gap_in(self, window: Window) -> Gap | None:
-        """The first gap that touches the window, by when it was noticed or by the revisions it
-        spans: one from revision a to b hides what happened after a, until b."""
-        touching = (
-            gap
-            for gap in self.history.gaps
-            if window.start <= gap.at <= window.end
-            or (
-                gap.from_revision < window.until_revision
-                and gap.to_revision > window.after_revision
-            )
-        )
-        return next(touching, None)
+        """The first gap that touches the window."""
+        return next((gap for gap in self.history.gaps if window.touched_by(gap)), None)
 
     @cached_property
     def deletions(self) -> dict[str, float]:

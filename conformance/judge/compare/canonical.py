@@ -46,9 +46,8 @@ def canonical(
     ours = []
     for obj in state:
         place = attribute(state, obj, profile)
-        belongs = (
-            place.component == graph and not place.graph if component else place.graph == graph
-        )
+        bare = place.component == graph and not place.graph
+        belongs = bare if component else place.graph == graph
         if belongs and obj.namespace == namespace and not _left_out(obj, state, profile):
             ours.append(obj)
     texts = _texts(ours, namespace)

@@ -90,16 +90,12 @@ class _Run:
             for life in self.born
             if life.deleted_at is None and (one := self._judged(life)) is not None
         }
-        # Not what has an owner with a finding that weighs as much.
-        tops = [
-            one
-            for uid, one in found.items()
-            if not any(
-                found[owner.uid].verdict.rank >= one.verdict.rank
-                for owner in self._owners(uid)
-                if owner.uid in found
-            )
-        ]
+        tops = []
+        for uid, one in found.items():
+            above = [found[owner.uid] for owner in self._owners(uid) if owner.uid in found]
+            # An owner's finding that weighs as much tells of it.
+            if not any(other.verdict.rank >= one.verdict.rank for other in above):
+                tops.append(one)
         return [*tops, *_left_leases(self)]
 
     def _owners(self, uid: str) -> list[Obj]:

@@ -149,9 +149,8 @@ def _inner_sets(workload: Obj, service: ServiceSnapshot, snapshot: Snapshot) -> 
     sets = [o for o in snapshot.objects if o.kind in row.makes and snapshot.below(o, [workload])]
     if len(sets) <= most:
         return []
-    has = (
-        f"{count(len(sets), sets[0].kind)}, expected {most} ({join(sorted(o.name for o in sets))})"
-    )
+    names = join(sorted(one.name for one in sets))
+    has = f"{count(len(sets), sets[0].kind)}, expected {most} ({names})"
     message = f"{noun(workload)} of service {service.name} is right and has {has}"
     place = service.place
     return [mismatch(_NAME, message, workload, *sets, place=place, blame=row.filled_by)]
