@@ -15,10 +15,8 @@ from conformance.history.records import CheckpointEnd, Event, EventType, Header
 from conformance.judge.changes import Part, changed_parts
 from conformance.judge.mismatch import Mismatch
 from conformance.judge.snapshot import Snapshot, Wanted
-from conformance.judge.state.match import blocked_mismatches, mismatches
-from conformance.judge.state.observed import unobserved
-from conformance.judge.state.progress import progress
-from conformance.judge.state.status import claim
+from conformance.judge.state.match import blocked_mismatches, mismatches, progress
+from conformance.judge.state.status import claim, unobserved
 from conformance.judge.writers import WriteLog
 from conformance.model.bounds import Bounds
 from conformance.model.graph import PLURALS

@@ -1,21 +1,19 @@
-"""Whose request made a recorded change.
-
-Authors are found by joining recorded changes with the audit log, by verb, resource, namespace, name
-and time; what fits more than one author is an unknown writer, never the nearest. Without an audit
-log, field managers name the writer (managers.py).
-"""
+"""Whose request made a recorded change: by the audit log, joined by verb, resource, namespace, name
+and time; without one by field managers. What fits more than one author is an unknown writer, never
+the nearest."""
 
 from __future__ import annotations
 
 import itertools
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from conformance.history.records import Header, Write
 from conformance.judge.changes import Act, Change, Part
-from conformance.judge.managers import actor_of_manager, managers_of
 from conformance.model.bounds import BORN_LATE, JOIN_WINDOW
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
-from conformance.model.kinds import POD_GROUP, WORKLOADS, Actor
+from conformance.model.kinds import PLATFORM_KINDS, POD_GROUP, WORKLOADS, Actor
 from conformance.model.state import Obj
 
 # Kinds whose spec and labels no platform controller ever changes (it writes their status, and the
@@ -27,6 +25,7 @@ _SPEC_BY_OTHERS = frozenset(
 _ACCOUNT = "system:serviceaccount:"
 # The namespace of the accounts of Kubernetes' own controllers.
 _PLATFORM_ACCOUNTS = "kube-system"
+_PLATFORM_MANAGERS = frozenset({"kube-controller-manager", "kube-scheduler", "kubelet", "kwok"})
 _INSTALLS = ("install", "in_cluster")
 _DEPLOYMENT_CONTROLLER_PREFIX = "deployment.kubernetes.io/"
 _BELOW = frozenset({Actor.PLATFORM, Actor.LWS_CONTROLLER})
@@ -64,24 +63,24 @@ class Authors:
         the object's creation, if that was recorded."""
         if _deployment_controllers(change):
             return {Actor.PLATFORM}
-        if not self._header.audited:
-            header = self._header
-            return {actor_of_manager(header, name, change.obj) for name in managers_of(change)}
+        header = self._header
+        if not header.audited:
+            return {_actor_of_manager(header, name, change.obj) for name in _managers_of(change)}
         found = self._candidates(change)
-        if change.act is Act.CHANGED and _platform_keeps_out(change.obj):
-            found = [w for w in found if w.subresource == "scale" or not self._excluded(w, change)]
+        if change.act is Act.CHANGED and _platform_keeps_out(change):
+            found = [
+                write
+                for write in found
+                if write.subresource == "scale" or actor_of_user(header, write.user) not in _BELOW
+            ]
         if change.act is Act.DELETED:
             found = _first(found, born)
-        actors = {actor_of_user(self._header, write.user) for write in found}
+        actors = {actor_of_user(header, write.user) for write in found}
         if len(actors) > 1:
-            managers = managers_of(change)
+            managers = _managers_of(change)
             narrowed = [w for w in found if w.agent.partition("/")[0] in managers]
-            actors = {actor_of_user(self._header, w.user) for w in narrowed} or actors
+            actors = {actor_of_user(header, w.user) for w in narrowed} or actors
         return actors
-
-    def _excluded(self, write: Write, change: Change) -> bool:
-        by_others = Part.SPEC in change.parts or Part.LABELS in change.parts
-        return by_others and actor_of_user(self._header, write.user) in _BELOW
 
     def _candidates(self, change: Change) -> list[Write]:
         obj = change.obj
@@ -104,7 +103,6 @@ class Authors:
 
 
 def _may_have_made(write: Write, change: Change) -> bool:
-    """True if the request succeeded, does such a thing, and was answered about then."""
     if not 200 <= write.code < 300:
         return False
     if write.verb not in _VERBS[change.act] and write.subresource not in _BY_CREATING:
@@ -123,9 +121,10 @@ def _first(found: list[Write], born: Change | None) -> list[Write]:
     return [min(later, key=lambda write: write.received_at)] if later else found
 
 
-def _platform_keeps_out(obj: Obj) -> bool:
-    row = WORKLOADS.get(obj.kind)
-    return obj.kind in _SPEC_BY_OTHERS or (row is not None and not row.when_declared)
+def _platform_keeps_out(change: Change) -> bool:
+    row = WORKLOADS.get(change.obj.kind)
+    by_others = change.obj.kind in _SPEC_BY_OTHERS or (row is not None and not row.when_declared)
+    return by_others and not {Part.SPEC, Part.LABELS}.isdisjoint(change.parts)
 
 
 def actor_of_user(header: Header, user: str) -> Actor:
@@ -136,25 +135,24 @@ def actor_of_user(header: Header, user: str) -> Actor:
     named = header.users.get(user)
     if named is not None:
         return Actor(named)
-    if not user.startswith(_ACCOUNT):
-        return Actor.PLATFORM if user.startswith("system:") else Actor.UNKNOWN
     namespace = _account_namespace(user)
+    if not namespace:
+        return Actor.PLATFORM if user.startswith("system:") else Actor.UNKNOWN
     if namespace == _PLATFORM_ACCOUNTS:
         return Actor.PLATFORM
-    own = {
-        _account_namespace(name) for name, actor in header.users.items() if actor == Actor.OPERATOR
-    }
+    operators = (name for name, actor in header.users.items() if actor == Actor.OPERATOR)
+    own = {header.namespace, *(_account_namespace(name) for name in operators)}
     own |= {str((header.profile.get(key) or {}).get("namespace", "")) for key in _INSTALLS}
-    return Actor.OPERATOR if namespace in {header.namespace, *own} - {""} else Actor.UNKNOWN
+    return Actor.OPERATOR if namespace in own else Actor.UNKNOWN
 
 
 def _account_namespace(user: str) -> str:
-    """The namespace of a ServiceAccount; empty for any other user."""
+    """Empty for a user that is no ServiceAccount."""
     return user.removeprefix(_ACCOUNT).partition(":")[0] if user.startswith(_ACCOUNT) else ""
 
 
 def _same_kind(resource: str, kind: str) -> bool:
-    """True if a plural resource name of the audit log is that kind's."""
+    """True if a plural resource name is that kind's."""
     lower = kind.lower()
     return resource in (lower, lower + "s", lower + "es", lower[:-1] + "ies")
 
@@ -165,6 +163,51 @@ def _deployment_controllers(change: Change) -> bool:
         return False
     if set(change.parts) - {Part.STATUS} != {Part.ANNOTATIONS}:
         return False
-    old, new = change.before.annotations, change.obj.annotations
-    keys = [key for key in old.keys() | new.keys() if old.get(key) != new.get(key)]
-    return all(key.startswith(_DEPLOYMENT_CONTROLLER_PREFIX) for key in keys)
+    differing = change.before.annotations.items() ^ change.obj.annotations.items()
+    return all(key.startswith(_DEPLOYMENT_CONTROLLER_PREFIX) for key, _ in differing)
+
+
+# Field managers ----------------------------------------------------------------------------------
+
+
+def _managers_of(change: Change) -> set[str]:
+    """Those whose entry in `metadata.managedFields` is new or moved with this change: by default
+    the first word of a client's user agent, for a Go program its file (kubernetes.io,
+    server-side-apply)."""
+    keys = ("manager", "operation", "time", "fieldsV1")
+    before = _managed(change.before) if change.before else []
+    known = [[entry.get(key) for key in keys] for entry in before]
+    return {
+        str(entry.get("manager", ""))
+        for entry in _managed(change.obj)
+        if [entry.get(key) for key in keys] not in known
+    }
+
+
+def _actor_of_manager(header: Header, manager: str, obj: Obj) -> Actor:
+    """Whose code it stands for. Many programs go by `manager`, those of LeaderWorkerSet too: of what
+    a workload owns, the operator's name does not say that it was the operator."""
+    if manager in _PLATFORM_MANAGERS:
+        return Actor.PLATFORM
+    actor = Actor(header.users.get(manager, Actor.UNKNOWN))
+    below = any(owner.get("kind") in {*WORKLOADS, *PLATFORM_KINDS} for owner in obj.owners)
+    return Actor.UNKNOWN if actor is Actor.OPERATOR and below else actor
+
+
+def operators_managers(objects: Iterable[Obj], *, known: Collection[str]) -> set[str]:
+    """The managers of what only an operator makes: what graphs and components own. `known` are those
+    of others. To be asked before any case has touched such an object."""
+    named = {
+        str(entry.get("manager", ""))
+        for obj in objects
+        if obj.kind not in PLATFORM_KINDS
+        and any(owner.get("kind") in (GRAPH_KIND, COMPONENT_KIND) for owner in obj.owners)
+        for entry in _managed(obj)
+    }
+    return named - {"", *known, *_PLATFORM_MANAGERS}
+
+
+def _managed(obj: Obj) -> list[Mapping[str, Any]]:
+    """Entries of field managers, those of subresources left out."""
+    entries = obj.at("metadata", "managedFields") or ()
+    return [entry for entry in entries if not entry.get("subresource")]

@@ -1,7 +1,5 @@
-"""One reading of a history: its owners, writers, windows, gaps and snapshots, each worked out once.
-
-Every checker reads a `Case`; what is computed for one is there for all.
-"""
+"""One reading of a history, for every checker: owners, writers, windows, gaps and snapshots, each
+worked out once."""
 
 from __future__ import annotations
 
@@ -41,10 +39,17 @@ class Window:
     def length(self) -> float:
         return self.end - self.start
 
+    def touched_by(self, gap: Gap) -> bool:
+        """True if the gap was noticed in it, or hides some of its revisions: one from a to b hides
+        what happened after a, until b."""
+        hides = gap.from_revision < self.until_revision and gap.to_revision > self.after_revision
+        return hides or self.start <= gap.at <= self.end
+
 
 @dataclass(frozen=True, eq=False)
 class CasePoint:
-    """A checkpoint with the snapshot that it judges, and the steps that led to it."""
+    """A checkpoint with the snapshot that it judges, and the steps that led to it. Times are seconds
+    since the epoch."""
 
     case: Case
     checkpoint: Checkpoint
@@ -59,12 +64,11 @@ class CasePoint:
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """The steps that this checkpoint judges, in order."""
         return tuple(self.case.history.steps_of(self.checkpoint))
 
     @property
     def last_step(self) -> str:
-        """The name of the last of its steps; empty if it has none."""
+        """Its name; empty if there is none."""
         return self.checkpoint.steps[-1] if self.checkpoint.steps else ""
 
     @cached_property
@@ -73,13 +77,12 @@ class CasePoint:
 
     @cached_property
     def snapshot(self) -> Snapshot:
-        """The state at the checkpoint, with what was wanted of it then."""
-        point = self.checkpoint
-        return self.case.snapshot(self.state, point.graphs, point.components)
+        """The state, with what was wanted of it then."""
+        return self.case.snapshot(self.state, self.checkpoint.graphs, self.checkpoint.components)
 
     @cached_property
     def mismatches(self) -> list[Mismatch]:
-        """What does not match (for a blocked target: what is wrong all the same)."""
+        """What does not match; for a blocked target, what is wrong all the same."""
         return mismatches_at(self.snapshot, blocked_target=self.checkpoint.blocked)
 
     @property
@@ -98,21 +101,19 @@ class CasePoint:
 
     @property
     def begins(self) -> float:
-        """When its first step was sent (s since the epoch)."""
+        """When its first step was sent."""
         return min((step.sent_at for step in self.steps), default=self.checkpoint.since)
 
     @property
     def rests_until(self) -> float:
-        """When the next thing was done after this checkpoint, or the checkpoint itself if it is last.
-
-        Cleaning up after the last checkpoint is journalled by nobody, so nothing is judged there.
-        """
+        """When the next thing was done. After the last checkpoint nothing is judged: cleaning up is
+        journalled by nobody."""
         later = [step.sent_at for step in self.case.history.steps if step.sent_at >= self.at]
         return min(later, default=self.at)
 
     @cached_property
     def hold(self) -> Window:
-        """The hold window that ends here. Where the driver gave none, the bound's."""
+        """The hold window that ends here; where the driver gave none, the bound's."""
         length = self.checkpoint.hold or self.case.bounds.hold
         return self.case.window(self.at - length, self.at)
 
@@ -127,13 +128,13 @@ class Case:
 
     def __init__(self, history: History) -> None:
         self.history = history
+        self.namespace = history.namespace
         self._worked_out: dict[str, Any] = {}
 
     def worked_out(self, key: str, work: Callable[[Case], _T]) -> _T:
         """What `work` makes of this case, made once: for what several checkers share."""
-        if key not in self._worked_out:
-            self._worked_out[key] = work(self)
-        found: _T = self._worked_out[key]
+        found: _T = self._worked_out[key] if key in self._worked_out else work(self)
+        self._worked_out[key] = found
         return found
 
     @property
@@ -144,13 +145,8 @@ class Case:
     def bounds(self) -> Bounds:
         return self.history.bounds
 
-    @property
-    def namespace(self) -> str:
-        return self.history.namespace
-
     @cached_property
     def lineage(self) -> Lineage:
-        """Owner relations of everything that was ever seen."""
         return Lineage(self.history)
 
     @cached_property
@@ -162,8 +158,6 @@ class Case:
         for event in self.history.events:
             log.add(event)
         return log
-
-    # Whose object it is.
 
     def creator(self, uid: str) -> Actor:
         """Who created the object, in the case's namespace or anywhere else."""
@@ -178,16 +172,15 @@ class Case:
     @cached_property
     def others(self) -> frozenset[str]:
         """uids of what is not the operator's: foreign objects, what was there before the case, and what
-        the suite made beside graphs and components. What is below them is told by a snapshot, which
-        knows that an operator may hide a workload there."""
+        the suite made beside graphs. A snapshot tells what is below them: an operator may hide a
+        workload there."""
+        begun = min((step.sent_at for step in self.history.steps), default=0.0)
         found = {foreign.uid for foreign in self.history.foreign}
-        first = min((step.sent_at for step in self.history.steps), default=0.0)
         for uid, life in self.history.lives.items():
-            if life.first.namespace != self.namespace:
+            graphs = life.first.kind in (GRAPH_KIND, COMPONENT_KIND)
+            if graphs or life.first.namespace != self.namespace:
                 continue
-            if life.first.kind in (GRAPH_KIND, COMPONENT_KIND):
-                continue
-            before = life.created_revision is None and life.events[0].at <= first
+            before = life.created_revision is None and life.events[0].at <= begun
             if before or self.creator(uid) is Actor.SUITE:
                 found.add(uid)
         return frozenset(found)
@@ -195,17 +188,12 @@ class Case:
     def snapshot(
         self, state: State, graphs: tuple[Graph, ...], components: tuple[Graph, ...] = ()
     ) -> Snapshot:
-        """A state with what is wanted of it."""
+        """The state with what is wanted of it, and of no other's object."""
         wanted = Wanted(
-            namespace=self.namespace,
-            graphs=graphs,
-            components=components,
-            profile=self.profile,
-            others=self.others,
-        )
+            namespace=self.namespace, graphs=graphs, components=components,
+            profile=self.profile, others=self.others,
+        )  # fmt: skip
         return Snapshot(state, wanted)
-
-    # Checkpoints and windows.
 
     @cached_property
     def points(self) -> list[CasePoint]:
@@ -219,7 +207,7 @@ class Case:
 
     @cached_property
     def judged(self) -> list[CasePoint]:
-        """The checkpoints that count; arranging ones do not."""
+        """Those that count; arranging ones do not."""
         return [point for point in self.points if point.checkpoint.judged]
 
     def point_of(self, step: Step) -> CasePoint | None:
@@ -233,26 +221,12 @@ class Case:
 
     def window(self, start: float, end: float) -> Window:
         """The window between two times."""
-        return Window(
-            start=start,
-            end=end,
-            after_revision=self.history.revision_at(start),
-            until_revision=self.history.revision_at(end),
-        )
+        after, until = self.history.revision_at(start), self.history.revision_at(end)
+        return Window(start=start, end=end, after_revision=after, until_revision=until)
 
     def gap_in(self, window: Window) -> Gap | None:
-        """The first gap that touches the window, by when it was noticed or by the revisions it spans.
-
-        A gap from revision a to b hides what happened after a, until b: one that ends at the last
-        revision before the window, or begins with the last one in it, hides nothing of the window.
-        """
-        for gap in self.history.gaps:
-            spans = gap.from_revision < window.until_revision
-            if window.start <= gap.at <= window.end or (
-                spans and gap.to_revision > window.after_revision
-            ):
-                return gap
-        return None
+        """The first gap that touches the window."""
+        return next((gap for gap in self.history.gaps if window.touched_by(gap)), None)
 
     @cached_property
     def deletions(self) -> dict[str, float]:
@@ -270,12 +244,11 @@ class Case:
 
     def operator_starts(self, after: float, until: float) -> list[float]:
         """When the operator was started, with `after` < time <= `until`."""
-        return [at for at in self._starts if after < at <= until]
-
-    @cached_property
-    def _starts(self) -> list[float]:
-        events = self.history.operator_events
-        return [event.at for event in events if event.kind is OperatorEventKind.STARTED]
+        return [
+            event.at
+            for event in self.history.operator_events
+            if event.kind is OperatorEventKind.STARTED and after < event.at <= until
+        ]
 
 
 Check = Callable[[Case], CheckResult]

@@ -11,11 +11,8 @@ from conformance.model.kinds import Actor, of_platform
 
 def causes(case: Case, uids: Iterable[str], window: Window) -> list[tuple[Change, Actor]]:
     """Writes of the operator to these objects or to anything above them, and writes of nobody known
-    to what is not the platform's, oldest first.
-
-    What the platform made and nobody is known to have written (a node that went silent on a busy
-    machine, an eviction) is the platform's affair, and proves nothing.
-    """
+    to what is not the platform's, oldest first. What the platform made by itself (an eviction, a
+    node that went silent) proves nothing."""
     chain = {obj.uid for uid in uids for obj in case.lineage.chain(uid)}
     found = []
     for change in case.log.changes(window.start, window.end):

@@ -46,7 +46,7 @@ class Change:
 
     @property
     def obj(self) -> Obj:
-        """The object as the change left it (for a deletion its last state)."""
+        """As the change left it; for a deletion its last state."""
         return self.event.obj
 
     @property
@@ -55,37 +55,29 @@ class Change:
         return self.event.at
 
     @property
-    def weighs(self) -> bool:
-        """True if this is more than a status: create, delete, spec, labels, annotations, owners or
-        finalizers."""
-        if self.act in (Act.CREATED, Act.DELETED):
-            return True
-        return self.act is Act.CHANGED and any(part is not Part.STATUS for part in self.parts)
-
-    @property
     def moves(self) -> bool:
         """True for a creation, a deletion, or another spec."""
-        return self.act in (Act.CREATED, Act.DELETED) or (
-            self.act is Act.CHANGED and Part.SPEC in self.parts
-        )
+        made_or_deleted = self.act in (Act.CREATED, Act.DELETED)
+        return made_or_deleted or (self.act is Act.CHANGED and Part.SPEC in self.parts)
+
+    @property
+    def weighs(self) -> bool:
+        """True if this is more than a status."""
+        more = any(part is not Part.STATUS for part in self.parts)
+        return self.moves or (self.act is Act.CHANGED and more)
 
     def __str__(self) -> str:
-        obj = self.obj
-        if self.act is Act.CHANGED:
-            return f"{obj.kind} {obj.name} ({', '.join(self.parts)} changed)"
-        return f"{obj.kind} {obj.name} ({self.act})"
+        changed = self.act is Act.CHANGED
+        did = f"{', '.join(self.parts)} changed" if changed else self.act
+        return f"{self.obj} ({did})"
 
 
 def said_at(event: Obj) -> float | None:
     """When an Event object says that it happened last, seconds since the epoch (often whole ones);
-    None if it does not say. Clients send Events late: they queue them and limit their rate."""
-    stamps = [event.raw.get("eventTime"), event.raw.get("lastTimestamp")]
-    times = [
-        datetime.datetime.fromisoformat(str(stamp).replace("Z", "+00:00")).timestamp()
-        for stamp in stamps
-        if stamp
-    ]
-    return max(times, default=None)
+    None if it does not say. Clients queue Events and limit their rate."""
+    stamps = (event.raw.get("eventTime"), event.raw.get("lastTimestamp"))
+    times = (datetime.datetime.fromisoformat(str(stamp)) for stamp in stamps if stamp)
+    return max((time.timestamp() for time in times), default=None)
 
 
 def content(obj: Obj) -> Mapping[str, Any]:
@@ -111,15 +103,15 @@ def changed_parts(before: Obj, after: Obj) -> tuple[Part, ...]:
 
 def change_of(event: Event, before: Obj | None) -> Change | None:
     """What the event changed, given the object as it was known. None if nothing worth a word."""
-    obj = event.obj
+    asked = before is not None and before.deleting
     if event.type is EventType.DELETED:
-        asked = before is not None and before.deleting
         return Change(event=event, before=before, act=Act.GONE if asked else Act.DELETED)
     if before is None:
         # An object that was there when the recorder listed its kind was not created just now.
         listed = event.type is not EventType.ADDED
         return None if listed else Change(event=event, before=None, act=Act.CREATED)
-    parts = changed_parts(before, obj)
-    if obj.deleting and not before.deleting:
-        return Change(event=event, before=before, act=Act.DELETED, parts=parts)
-    return Change(event=event, before=before, act=Act.CHANGED, parts=parts) if parts else None
+    parts = changed_parts(before, event.obj)
+    act = Act.DELETED if event.obj.deleting and not asked else Act.CHANGED
+    if act is Act.CHANGED and not parts:
+        return None
+    return Change(event=event, before=before, act=act, parts=parts)

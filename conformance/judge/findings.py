@@ -16,10 +16,10 @@ from conformance.model.verdict import CheckerName, Finding, Verdict
 class CheckResult:
     """What one checker concluded of one history.
 
-    `looked_at` counts what it had to look at (checkpoints, steps, objects); 0 with no finding means it
-    did not apply to this case, and it then neither passes nor gates. A checker that should have had
-    something to look at and had not says so with an UNKNOWN finding. `blind` says why it could not
-    see at all: its verdict is then `unknown`, and the validity checker has the finding.
+    `looked_at` counts what it had to look at; 0 with no finding means it did not apply to this
+    case. One that should have had something to look at says so with an UNKNOWN finding. `blind`
+    says why it could not see at all: its verdict is then `unknown`, and the validity checker has
+    the finding.
     """
 
     checker: CheckerName

@@ -14,28 +14,20 @@ from conformance.model.state import Obj
 def intent(obj: Obj) -> Graph | None:
     """The graph that a DGD or a bare DCD asks for; None if it is neither or cannot be understood
     (a role that the suite does not know)."""
+    if obj.kind not in (GRAPH_KIND, COMPONENT_KIND):
+        return None
     try:
-        if obj.kind == GRAPH_KIND:
-            return parse(obj.raw)
-        if obj.kind == COMPONENT_KIND:
-            return parse(_as_graph(obj))
+        return parse(obj.raw if obj.kind == GRAPH_KIND else _as_graph(obj))
     except (UsageError, ValueError, KeyError, TypeError):
         return None
-    return None
 
 
 def _as_graph(component: Obj) -> Mapping[str, Any]:
     """A one-service graph under the component's name, in the component's own API version."""
-    spec = dict(component.spec)
-    version = str(component.raw.get("apiVersion", "")).rpartition("/")[2]
+    spec, version = component.spec, component.raw.get("apiVersion")
     service = str(spec.get("serviceName") or spec.get("name") or component.name)
-    if version == "v1alpha1":
-        body: dict[str, Any] = {"services": {service: spec}}
-    else:
-        body = {"components": [{**spec, "name": service}]}
-    return {
-        "apiVersion": component.raw.get("apiVersion"),
-        "kind": GRAPH_KIND,
-        "metadata": {"name": component.name},
-        "spec": body,
-    }
+    body: dict[str, Any] = {"components": [{**spec, "name": service}]}
+    if str(version).endswith("/v1alpha1"):
+        body = {"services": {service: spec}}
+    metadata = {"name": component.name}
+    return {"apiVersion": version, "kind": GRAPH_KIND, "metadata": metadata, "spec": body}

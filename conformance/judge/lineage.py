@@ -1,8 +1,5 @@
-"""Who belongs to whom over a whole history: owners by uid, also those that are gone by now.
-
-At one checkpoint a pod may outlive its ReplicaSet, and its owner chain is cut; over the history the
-chain is known from what was recorded before.
-"""
+"""Who belongs to whom over a whole history, by uid. At one checkpoint a pod may outlive its
+ReplicaSet; here its owners are known from what was recorded before."""
 
 from __future__ import annotations
 
@@ -93,22 +90,20 @@ class Lineage:
         for uid, life in self._lives.items():
             obj = life.first
             labelled = obj.labels.get(label) == top.name and obj.namespace == top.namespace
-            if uid in found or uid == top.uid or not labelled:
+            if not labelled or uid in found or uid == top.uid or not self._meant(root, life):
                 continue
-            owned = any(o.kind == GRAPH_KIND for o in self.chain(uid))
-            if not owned and self._meant(root, life):
+            if not any(owner.kind == GRAPH_KIND for owner in self.chain(uid)):
                 found |= {uid, *self.below(uid)}
         return frozenset(found)
 
     def _meant(self, root: Life, life: Life) -> bool:
         """True if the graph was the newest of its name when that object was made."""
-        born = life.created_revision or 0
+        top, born = root.last, life.created_revision or 0
         namesakes = [
             other
             for other in self._lives.values()
             if other.last.kind == GRAPH_KIND
-            and other.last.name == root.last.name
-            and other.last.namespace == root.last.namespace
+            and (other.last.name, other.last.namespace) == (top.name, top.namespace)
             and (other.created_revision or 0) <= born
         ]
         newest = max(namesakes, key=lambda other: other.created_revision or 0, default=None)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from conformance.judge.snapshot import ServiceSnapshot
 from conformance.judge.wording import subject
 from conformance.model.kinds import Actor
 from conformance.model.state import Obj
@@ -17,10 +15,11 @@ class Mismatch:
     """One difference between a state and what is wanted; `checker` is the one that reports it.
 
     `message` is a clause that names the objects; the checker adds times, owner and creator.
-    `objects` are their uids, the one at fault first. `blame` is the actor whose fault it is: a
-    right workload with a wrong StatefulSet is not the operator's. `ending` marks what is on its way
-    out already. `soft` is what nobody need wait for once all else matches: it is judged, but does not
-    block the hold window, so that a case can go on with builds that always show it."""
+    `objects` are uids, the one at fault first. `blame` is whose fault it is: a right workload with
+    a wrong StatefulSet is not the operator's. `ending` marks what is on its way out already. `soft`
+    is judged, but does not block the hold window, so that a case can go on with builds that always
+    show it.
+    """
 
     checker: CheckerName
     subject: str
@@ -32,26 +31,32 @@ class Mismatch:
     ending: bool = False
     soft: bool = False
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """The names of its graph and its service."""
+        return self.graph, self.service
 
-def of_service(
+
+def mismatch(
     checker: CheckerName,
-    service: ServiceSnapshot,
-    objects: Sequence[Obj],
     message: str,
-    *,
+    *objects: Obj,
+    place: tuple[str, str],
+    about: str = "",
     blame: Actor = Actor.OPERATOR,
     ending: bool = False,
-    about: str = "",
+    soft: bool = False,
 ) -> Mismatch:
-    """A mismatch of one service; `about` is its subject where that is not the first object."""
-    first = subject(objects[0]) if objects else f"service/{service.name}"
+    """A mismatch of the graph and service at `place`; `about` is its subject where that is not the
+    first object."""
     return Mismatch(
         checker=checker,
-        subject=about or first,
+        subject=about or subject(objects[0]),
         message=message,
-        graph=service.graph.name,
-        service=service.name,
+        graph=place[0],
+        service=place[1],
         objects=tuple(obj.uid for obj in objects),
         blame=blame,
         ending=ending,
+        soft=soft,
     )

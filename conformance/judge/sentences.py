@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from conformance.judge.case import Case, CasePoint
 from conformance.judge.doubts import blind_spots
@@ -25,20 +25,12 @@ def elapsed(point: CasePoint, service: str = "") -> str:
 
 def origin(case: Case, state: State, objects: Sequence[Obj]) -> str:
     """`it is controlled by DCD a, created by the operator`; those that are alike share a clause."""
-    if not objects:
-        return ""
-    first, *rest = objects
     facts = [f"{owned_by(state, obj)}, created by {by(case.creator(obj.uid))}" for obj in objects]
-    if not rest:
-        return f"it is {facts[0]}"
-    if len(set(facts)) == 1:
-        both = "both" if len(objects) == 2 else "all"
-        return f"it and {nouns(rest)} are {both} {facts[0]}"
-    clauses = [
-        f"{'it' if obj is first else noun(obj)} is {fact}"
-        for obj, fact in zip(objects, facts, strict=True)
-    ]
-    return join(clauses, most=4)
+    others = objects[1:]
+    if others and len(set(facts)) == 1:
+        return f"it and {nouns(others)} are {'both' if len(others) == 1 else 'all'} {facts[0]}"
+    subjects = ("it", *(noun(obj) for obj in others))
+    return join((f"{one} is {fact}" for one, fact in zip(subjects, facts, strict=False)), most=4)
 
 
 def origin_of(case: Case, state: State, obj: Obj) -> str:
@@ -46,57 +38,32 @@ def origin_of(case: Case, state: State, obj: Obj) -> str:
     return f"{noun(obj)} is {owned_by(state, obj)}, created by {by(case.creator(obj.uid))}"
 
 
-def sentence(point: CasePoint, row: Mismatch) -> str:
-    """A mismatch with times, owner and creator."""
-    message = f"{row.message}, {elapsed(point, row.service)}"
-    for obj in known(point, row.objects[:1]):
-        if row.message.startswith(noun(obj)):
-            message += f"; {origin(point.case, point.state, [obj])}"
-        else:
-            message += f"; {origin_of(point.case, point.state, obj)}"
-    if row.blame is not Actor.OPERATOR and not row.ending:
-        message += f"; the fault is with {by(row.blame)}"
-    return message
-
-
-def known(point: CasePoint, uids: Iterable[str]) -> list[Obj]:
-    """The objects with those uids, as far as they exist at that checkpoint."""
-    return [obj for uid in uids if (obj := point.state.get(uid)) is not None]
-
-
 def finding_of(point: CasePoint, row: Mismatch) -> Finding:
-    """A mismatch at a checkpoint as a finding.
-
-    What is already on its way out, or is another actor's fault, keeps the case from conforming
-    without blaming the operator: it is `unknown`.
-    """
-    blamed = row.blame is Actor.OPERATOR and not row.ending
+    """A mismatch at a checkpoint as a finding, with times, owner and creator. What is on its way
+    out already, or another actor's fault, is `unknown`: it neither conforms nor blames the
+    operator."""
+    case, state = point.case, point.state
+    there = [state.get(uid) for uid in row.objects]
+    message = f"{row.message}, {elapsed(point, row.service)}"
+    first = there[0] if there else None
+    if first is not None:
+        named = row.message.startswith(noun(first))
+        message += f"; {origin(case, state, [first]) if named else origin_of(case, state, first)}"
+    ours = row.blame is Actor.OPERATOR
+    if not ours and not row.ending:
+        message += f"; the fault is with {by(row.blame)}"
+    verdict = Verdict.VIOLATES if ours and not row.ending else Verdict.UNKNOWN
     return finding(
-        row.checker,
-        Verdict.VIOLATES if blamed else Verdict.UNKNOWN,
-        row.subject,
-        sentence(point, row),
-        graph=row.graph,
-        step=point.last_step,
-        first_at=point.checkpoint.since,
-        last_at=point.at,
-        service=row.service,
-        checkpoint=point.name,
-        objects=[subject(obj) for obj in known(point, row.objects)],
-        blame=str(row.blame),
-    )
+        row.checker, verdict, row.subject, message,
+        graph=row.graph, step=point.last_step, first_at=point.checkpoint.since, last_at=point.at,
+        service=row.service, checkpoint=point.name,
+        objects=[subject(obj) for obj in there if obj is not None], blame=str(row.blame),
+    )  # fmt: skip
 
 
 def check_mismatches(case: Case, checker: CheckerName) -> CheckResult:
     """The checker whose findings are simply this name's mismatches at each checkpoint."""
-    findings = [
-        finding_of(point, row)
-        for point in case.seen
-        for row in point.mismatches
-        if row.checker is checker
-    ]
-    return CheckResult(
-        checker=checker,
-        findings=(*findings, *blind_spots(case, checker)),
-        looked_at=len(case.seen),
-    )
+    rows = [(point, row) for point in case.seen for row in point.mismatches]
+    findings = [finding_of(point, row) for point, row in rows if row.checker is checker]
+    findings += blind_spots(case, checker)
+    return CheckResult(checker=checker, findings=tuple(findings), looked_at=len(case.seen))

@@ -1,7 +1,5 @@
-"""A state with what is wanted of it, sorted: each service with the objects that there are of it.
-
-Built once for a state, so that every rule reads it without walking owners again.
-"""
+"""A state with what is wanted of it, sorted once: each service with the objects that there are of
+it."""
 
 from __future__ import annotations
 
@@ -37,10 +35,9 @@ class Wanted:
 class ServiceSnapshot:
     """One service of a wanted graph (or of a bare component) with what there is of it.
 
-    `root` is the live DGD or bare DCD, None if it does not exist. `pods` are those below the
-    workloads by owner, dying ones included; `outside` are living pods of the service below no
-    workload of it; `gangs` and `endpoints` (objects of kind Service) are the operator's own, not those
-    that an LWS makes.
+    `root` is the live DGD or bare DCD. `pods` are those below the workloads, dying ones included;
+    `outside` are living pods of the service below no workload of it; `gangs` and `endpoints`
+    (objects of kind Service) are the operator's own, not those that an LWS makes.
     """
 
     graph: Graph
@@ -60,6 +57,11 @@ class ServiceSnapshot:
         return self.service.name
 
     @property
+    def place(self) -> tuple[str, str]:
+        """The names of its graph (or bare component) and its own."""
+        return self.graph.name, self.name
+
+    @property
     def live_pods(self) -> tuple[Obj, ...]:
         """Pods that are not being deleted."""
         return tuple(pod for pod in self.pods if not pod.deleting)
@@ -67,8 +69,8 @@ class ServiceSnapshot:
     @property
     def wanted_kind(self) -> str:
         """The kind of workload that the service must be."""
-        profile = self.profile
-        return profile.multinode.kind if self.service.multinode else profile.single_node.kind
+        shape = self.profile.multinode if self.service.multinode else self.profile.single_node
+        return shape.kind
 
     @property
     def wanted_count(self) -> int:
@@ -106,10 +108,9 @@ class Snapshot:
 
     def chain(self, obj: Obj) -> list[Obj]:
         """The living owners of the object, nearest first."""
-        found = self._chains.get(obj.uid)
-        if found is None:
-            found = self._chains[obj.uid] = owner_chain(self.state, obj)
-        return found
+        if obj.uid not in self._chains:
+            self._chains[obj.uid] = owner_chain(self.state, obj)
+        return self._chains[obj.uid]
 
     def below(self, obj: Obj, owners: Iterable[Obj]) -> bool:
         """True if one of these is above the object."""
@@ -129,8 +130,8 @@ class Snapshot:
 
     def _of_others(self, obj: Obj) -> bool:
         others = self.wanted.others
-        if not others or obj.uid in others:
-            return bool(others)
+        if obj.uid in others:
+            return True
         above = [owner for owner in self.chain(obj) if owner.uid in others]
         # Others' graphs have workloads, and nothing else of others' has: a workload below one was
         # put there, say below the namespace's own ServiceAccount, and stays to be judged.
@@ -160,11 +161,9 @@ class Snapshot:
         return {obj.uid: attribute(self.state, obj, self.profile) for obj in self.objects}
 
     def root_of(self, obj: Obj) -> Obj | None:
-        """The wanted graph or bare component that the object is under, by owner or by label.
-
-        An object whose owner is gone, or that is below such an object, is of an earlier graph:
-        labels do not give it to a new one of the same name.
-        """
+        """The wanted graph or bare component that the object is under, by owner or by label. One
+        whose owner is gone, or that is below such a one, is of an earlier graph of the name,
+        whatever its labels say."""
         place = self.places[obj.uid]
         top = [obj, *self.chain(obj)][-1]
         if place.by == "label" and top.owners:
@@ -174,34 +173,30 @@ class Snapshot:
     def by_operator(self, obj: Obj) -> bool:
         """True unless a workload, or what the platform makes below one, is above the object.
 
-        What else an operator puts in between (a kind of its own, a ConfigMap) hides nothing. Nor
-        does a workload above a workload, unless it is of a kind that makes such workloads.
+        What else an operator puts in between hides nothing. Nor does a workload above a workload,
+        unless its kind makes such workloads.
         """
         chain = self.chain(obj)
         if self.is_workload(obj):
             return not any(_makes(owner, obj) for owner in chain)
         return not any(self.is_workload(owner) or of_platform(owner) for owner in chain)
 
-    def is_retained(self, obj: Obj) -> bool:
-        """True if the profile lets the object outlive its graph."""
-        return self.profile.retains(obj.kind, obj.name)
-
     def needs_no_owner(self, obj: Obj) -> bool:
-        """True for retained objects and for what is ownerless by nature."""
-        return ownerless(obj.kind, obj.name) is not None or self.is_retained(obj)
+        """True for what the profile lets outlive its graph, and for what is ownerless by nature."""
+        by_nature = ownerless(obj.kind, obj.name) is not None
+        return by_nature or self.profile.retains(obj.kind, obj.name)
 
     @cached_property
     def services(self) -> list[ServiceSnapshot]:
         """Every service of every wanted graph and bare component."""
-        members: dict[tuple[str, str], list[Obj]] = defaultdict(list)
+        members: dict[tuple[str, str | None], list[Obj]] = defaultdict(list)
         for obj in self.objects:
             root = self.root_of(obj)
-            name = self._service_name(obj, root) if root else None
-            if root is not None and name is not None:
-                members[root.uid, name].append(obj)
+            if root is not None:
+                members[root.uid, self._service_name(obj, root)].append(obj)
         return [
             self._service(
-                graph, service, root, bare, members[root.uid, service.name] if root else []
+                graph, service, root, bare, members[root.uid if root else "", service.name]
             )
             for graph, root, bare in self.wanted_roots
             for service in graph.services
@@ -227,27 +222,24 @@ class Snapshot:
         return [obj for obj in lost.values() if not self.below(obj, lost.values())]
 
     def _service_name(self, obj: Obj, root: Obj) -> str | None:
-        graph = self._graph_of_root[root.uid]
+        graph = next(graph for graph, live, _ in self.wanted_roots if live is root)
         if root.kind == COMPONENT_KIND:
             return graph.services[0].name
         name = self.places[obj.uid].service
-        names = [service.name for service in graph.services]
-        if name in names:
-            return name
         # Operators lower the case in names of children; the label keeps it, but not in every build.
-        folded = [known for known in names if known.lower() == name.lower()]
+        folded = [s.name for s in graph.services if s.name.lower() == name.lower()]
+        if name in folded:
+            return name
         return folded[0] if len(folded) == 1 else None
-
-    @cached_property
-    def _graph_of_root(self) -> dict[str, Graph]:
-        return {root.uid: graph for graph, root, _ in self.wanted_roots if root is not None}
 
     def _service(
         self, graph: Graph, service: Service, root: Obj | None, bare: bool, own: list[Obj]
     ) -> ServiceSnapshot:
         workloads = [obj for obj in own if self.is_workload(obj) and self.by_operator(obj)]
         pods = [obj for obj in own if obj.kind == "Pod"]
-        gang_kind = self.profile.multinode.gang_kind
+        inside = [pod for pod in pods if self.below(pod, workloads)]
+        endpoints = [obj for obj in own if obj.kind == "Service" and not obj.group]
+        gangs = [obj for obj in own if obj.kind == self.profile.multinode.gang_kind]
         return ServiceSnapshot(
             graph=graph,
             service=service,
@@ -256,14 +248,10 @@ class Snapshot:
             profile=self.profile,
             components=tuple(obj for obj in own if obj.kind == COMPONENT_KIND),
             workloads=tuple(workloads),
-            pods=tuple(pod for pod in pods if self.below(pod, workloads)),
-            outside=tuple(pod for pod in pods if self._runs_outside(pod, workloads)),
-            gangs=tuple(o for o in own if o.kind == gang_kind and not self._of_groups(o)),
-            endpoints=tuple(
-                obj
-                for obj in own
-                if obj.kind == "Service" and not obj.group and self.by_operator(obj)
-            ),
+            pods=tuple(inside),
+            outside=tuple(p for p in pods if p not in inside and self._goes_on(p)),
+            gangs=tuple(obj for obj in gangs if not self._of_groups(obj)),
+            endpoints=tuple(obj for obj in endpoints if self.by_operator(obj)),
         )
 
     def _of_groups(self, gang: Obj) -> bool:
@@ -271,15 +259,12 @@ class Snapshot:
         rows = (workload_kind(owner) for owner in self.chain(gang))
         return any(row is not None and row.multinode for row in rows)
 
-    def _runs_outside(self, pod: Obj, workloads: list[Obj]) -> bool:
-        """True for a living pod below none of these workloads; a Job's pods end by themselves."""
-        if pod.deleting or pod.status.get("phase") in _FINISHED:
-            return False
-        of_a_job = any(owner.kind == "Job" for owner in self.chain(pod))
-        return not of_a_job and not self.below(pod, workloads)
+    def _goes_on(self, pod: Obj) -> bool:
+        """True for a living pod that does not end by itself, as a Job's do."""
+        finished = pod.deleting or pod.status.get("phase") in _FINISHED
+        return not finished and not any(owner.kind == "Job" for owner in self.chain(pod))
 
 
 def _makes(owner: Obj, obj: Obj) -> bool:
-    """True if the owner is a workload whose own controller makes workloads of the object's kind."""
     row = workload_kind(owner)
     return row is not None and obj.kind in row.makes

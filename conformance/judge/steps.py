@@ -5,98 +5,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from conformance.history.records import Step
-from conformance.judge.wording import join
+from conformance.judge.wording import join, verb
 from conformance.model.answers import Answer, understand
-from conformance.model.graph import Service
 from conformance.model.transition import ChangeKind
 
 # Changes of a service's own fields, which the graphs before and after tell more exactly.
-_OF_FIELDS = frozenset(
-    {
-        ChangeKind.ADD_MULTINODE,
-        ChangeKind.REMOVE_MULTINODE,
-        ChangeKind.CHANGE_NODE_COUNT,
-        ChangeKind.REPLICAS,
-        ChangeKind.IMAGE,
-    }
-)
+_FIELDS = {
+    ChangeKind.ADD_MULTINODE: "multinode was added to {of}",
+    ChangeKind.REMOVE_MULTINODE: "multinode was removed from {of}",
+    ChangeKind.CHANGE_NODE_COUNT: "nodeCount of {of} was changed",
+    ChangeKind.REPLICAS: "{of} {was} scaled",
+    ChangeKind.IMAGE: "the image of {of} was changed",
+}
+_DONE = {
+    **_FIELDS,
+    ChangeKind.DEPLOY: "{target} was deployed",
+    ChangeKind.SERVICE_ADDED: "{of} {was} added",
+    ChangeKind.SERVICE_REMOVED: "{of} {was} removed",
+    ChangeKind.SERVICE_RENAMED: "{of} {was} renamed",
+    ChangeKind.ANNOTATION: "an annotation of {target} was changed",
+    ChangeKind.NO_OP: "{target} was sent again unchanged",
+    ChangeKind.DELETE: "{target} was deleted",
+    ChangeKind.ILLEGAL: "an illegal change of {of} was sent",
+}
 
 
 def describe(step: Step) -> str:
     """What the step did, as a clause; where a request held several changes, each with its service."""
     through = f" through component {step.target}" if step.component else ""
-    exact = _differences(step)
-    kinds = [kind for kind in step.kinds if not exact or kind not in _OF_FIELDS]
+    exact = list(_differences(step))
+    kinds = [kind for kind in step.kinds if not exact or kind not in _FIELDS]
     parts = dict.fromkeys([*exact, *(_of_kind(kind, step) for kind in kinds)])
     return f"{join(parts)}{through}"
 
 
-def _differences(step: Step) -> list[str]:
-    if step.before is None or step.after is None:
-        return []
-    before = {service.name: service for service in step.before.services}
-    return [
-        text
-        for service in step.after.services
-        if service.name in before
-        for text in _of_service(before[service.name], service)
-    ]
-
-
-def _of_service(old: Service, new: Service) -> list[str]:
-    of = f"service {new.name}"
-    found = []
-    if new.multinode and not old.multinode:
-        found.append(f"multinode was added to {of}")
-    elif old.multinode and not new.multinode:
-        found.append(f"multinode was removed from {of}")
-    elif old.size != new.size:
-        found.append(f"nodeCount of {of} was changed to {new.size}")
-    if old.groups != new.groups:
-        found.append(f"{of} was scaled to {new.groups}")
-    if old.image != new.image:
-        found.append(f"the image of {of} was changed")
-    return found
+def _differences(step: Step) -> Iterator[str]:
+    before = {service.name: service for service in (step.before.services if step.before else ())}
+    for new in step.after.services if step.after else ():
+        old, of = before.get(new.name), f"service {new.name}"
+        if old is None:
+            continue
+        if new.multinode and not old.multinode:
+            yield f"multinode was added to {of}"
+        elif old.multinode and not new.multinode:
+            yield f"multinode was removed from {of}"
+        elif old.size != new.size:
+            yield f"nodeCount of {of} was changed to {new.size}"
+        if old.groups != new.groups:
+            yield f"{of} was scaled to {new.groups}"
+        if old.image != new.image:
+            yield f"the image of {of} was changed"
 
 
 def _of_kind(kind: ChangeKind, step: Step) -> str:
-    word = "services" if len(step.services) > 1 else "service"
-    of = f"{word} {join(step.services)}" if step.services else f"graph {step.target}"
-    verb = "were" if len(step.services) > 1 else "was"
-    match kind:
-        case ChangeKind.DEPLOY:
-            return f"{step.target} was deployed"
-        case ChangeKind.ADD_MULTINODE:
-            return f"multinode was added to {of}"
-        case ChangeKind.REMOVE_MULTINODE:
-            return f"multinode was removed from {of}"
-        case ChangeKind.CHANGE_NODE_COUNT:
-            return f"nodeCount of {of} was changed"
-        case ChangeKind.REPLICAS:
-            return f"{of} {verb} scaled"
-        case ChangeKind.IMAGE:
-            return f"the image of {of} was changed"
-        case ChangeKind.SERVICE_ADDED:
-            return f"{of} {verb} added"
-        case ChangeKind.SERVICE_REMOVED:
-            return f"{of} {verb} removed"
-        case ChangeKind.SERVICE_RENAMED if len(step.services) == 2:
-            return f"service {step.services[0]} was renamed to {step.services[1]}"
-        case ChangeKind.SERVICE_RENAMED:
-            return f"{of} {verb} renamed"
-        case ChangeKind.ANNOTATION:
-            return f"an annotation of {step.target} was changed"
-        case ChangeKind.NO_OP:
-            return f"{step.target} was sent again unchanged" if step.target else "nothing was done"
-        case ChangeKind.DELETE:
-            return f"{step.target} was deleted"
-        case ChangeKind.ILLEGAL:
-            return f"an illegal change of {of} was sent"
-        case ChangeKind.OPERATOR:
-            return step.name.partition(" #")[0]
+    services, number = step.services, len(step.services)
+    if kind is ChangeKind.OPERATOR:
+        return step.name.partition(" #")[0]
+    if kind is ChangeKind.NO_OP and not step.target:
+        return "nothing was done"
+    if kind is ChangeKind.SERVICE_RENAMED and number == 2:
+        return f"service {services[0]} was renamed to {services[1]}"
+    words = verb(number, "service", "services")
+    of = f"{words} {join(services)}" if services else f"graph {step.target}"
+    return _DONE[kind].format(of=of, target=step.target, was="were" if number > 1 else "was")
 
 
 def request_of(step: Step) -> str:
@@ -109,13 +83,9 @@ def request_of(step: Step) -> str:
 
 def relevant(steps: Iterable[Step], service: str) -> Step | None:
     """The last of the steps that names the service, else the last one."""
-    last = None
-    named = None
-    for step in steps:
-        last = step
-        if service and service in step.services:
-            named = step
-    return named or last
+    ordered = list(steps)
+    named = [step for step in ordered if service and service in step.services]
+    return next(reversed(named or ordered), None)
 
 
 def asked(step: Step) -> bool:

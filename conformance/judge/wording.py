@@ -48,6 +48,11 @@ def count(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
+def verb(number: int, one: str, many: str) -> str:
+    """The form that goes with so many: `is` or `are`."""
+    return one if number == 1 else many
+
+
 def seconds(value: float) -> str:
     """`2.3 s`; whole numbers without a fraction. What was seen before its cause counts as 0 s."""
     rounded = max(0.0, round(value, 1))

@@ -1,15 +1,10 @@
-"""Who wrote what, and which writes count against rest.
-
-A counted write is a create, a delete, or a change of spec, labels, annotations, owners or
-finalizers, weighed by its author and by what the object is to a graph (`WEIGHTS`). `WriteLog` grows
-record by record, so the driver can ask it ten times a second while a history still comes in; the
-reading of a whole history has one of its own.
-"""
+"""Who wrote what, and which writes count against rest: a create, a delete, or a change of more than
+the status, by the operator or what may be the operator."""
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
+from typing import TypeVar
 
 from conformance.history.records import Event, EventType, Header, Record, Write
 from conformance.judge.authors import Authors, actor_of_user
@@ -18,34 +13,20 @@ from conformance.model.bounds import ARRIVAL_SLACK
 from conformance.model.kinds import Actor, Role, role_of
 from conformance.model.state import Obj
 
-
-class Weight(enum.Enum):
-    """What a write means for the operator's rest."""
-
-    COUNTS = enum.auto()
-    UNKNOWN = enum.auto()
-    """It may have been the operator's, so it proves no rest either."""
-    EXCUSED = enum.auto()
-
-
-_GRAPHS_OWN = frozenset({Role.GRAPH, Role.COMPONENT, Role.CHILD})
-
-WEIGHTS: dict[Actor, dict[Role, Weight]] = {
-    Actor.OPERATOR: {role: Weight.COUNTS for role in Role if role is not Role.EVIDENCE},
-    Actor.UNKNOWN: dict.fromkeys(_GRAPHS_OWN, Weight.UNKNOWN),
-}
-"""Author × role of the object → weight; any other pair is excused. The platform keeps fields of its own
-in others' objects, and what nobody can be named for below a workload is most likely the platform's."""
-
-
-def weight(writer: Actor, obj: Obj) -> Weight:
-    """What a write of that author to that object weighs."""
-    return WEIGHTS.get(writer, {}).get(role_of(obj), Weight.EXCUSED)
+_Timed = TypeVar("_Timed", Change, Write)
 
 
 def of_graph(obj: Obj) -> bool:
     """True for a graph, a component, or a direct child of one of a kind that operators make."""
-    return role_of(obj) in _GRAPHS_OWN
+    return role_of(obj) in (Role.GRAPH, Role.COMPONENT, Role.CHILD)
+
+
+def _counts(writer: Actor, obj: Obj) -> bool:
+    """True if a write of that author to that object counts. The platform keeps fields of its own in
+    others' objects, and what nobody can be named for below a workload is most likely the platform's."""
+    if writer is Actor.OPERATOR:
+        return role_of(obj) is not Role.EVIDENCE
+    return writer is Actor.UNKNOWN and of_graph(obj)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +41,8 @@ class WriteLog:
     """Changes and requests, in the order they were added: `changes`, `requests` and `counted` tell
     of the header's namespace, authors are known of every change.
 
-    `add` takes records one by one (those of no interest are ignored), at a cost that does not grow
-    with the history; the questions look only at the time asked about.
+    `add` takes records one by one, so that the driver can ask ten times a second while a history
+    comes in; the questions look only at the time asked about: `start` < time <= `end`.
     """
 
     def __init__(self, header: Header) -> None:
@@ -76,20 +57,17 @@ class WriteLog:
 
     def add(self, record: Record) -> None:
         """Take one record in. Events of one object must come in their order."""
-        if isinstance(record, Write):
-            self._add_write(record)
+        if isinstance(record, Write) and record.resource != "leases":
+            self._authors.add(record)
+            self._writers.clear()
+            own = record.namespace == self._header.namespace and record.resource != "events"
+            if own and self._by_operator(record):
+                self._requests.append(record)
         elif isinstance(record, Event):
             self._add_event(record)
 
-    def _add_write(self, write: Write) -> None:
-        if write.resource == "leases":
-            return
-        self._authors.add(write)
-        self._writers.clear()
-        operators = actor_of_user(self._header, write.user) is Actor.OPERATOR
-        own = write.namespace == self._header.namespace and write.resource != "events"
-        if operators and own:
-            self._requests.append(write)
+    def _by_operator(self, write: Write) -> bool:
+        return actor_of_user(self._header, write.user) is Actor.OPERATOR
 
     def _add_event(self, event: Event) -> None:
         obj = event.obj
@@ -111,26 +89,13 @@ class WriteLog:
             self._changes.append(change)
 
     def changes(self, start: float, end: float) -> list[Change]:
-        """Every change with `start` < time <= `end`, status and the platform's objects included."""
-        found: list[Change] = []
-        for change in reversed(self._changes):
-            if change.at < start - ARRIVAL_SLACK:
-                break
-            if start < change.at <= end:
-                found.append(change)
-        return found[::-1]
+        """Every change, status and the platform's objects included."""
+        return _between(self._changes, start, end)
 
     def requests(self, start: float, end: float) -> list[Write]:
-        """The operator's mutating requests answered with `start` < time <= `end`, refused ones and
-        no-ops included, but for Events: these are sent long after what they tell, at a rate of their
-        own. Only the audit log has them."""
-        found: list[Write] = []
-        for write in reversed(self._requests):
-            if write.at < start - ARRIVAL_SLACK:
-                break
-            if start < write.at <= end:
-                found.append(write)
-        return found[::-1]
+        """The operator's mutating requests by time of answer, refused ones and no-ops included, as
+        the audit log has them; not for Events, which are sent late, at a rate of their own."""
+        return _between(self._requests, start, end)
 
     def too_many(self, start: float, end: float, *, allowed: int) -> float | None:
         """The time (epoch seconds) of the newest request after which only `allowed` more follow
@@ -139,24 +104,24 @@ class WriteLog:
         return requests[-allowed - 1] if len(requests) > allowed else None
 
     def tries(self, obj: Obj, start: float, end: float) -> list[Write]:
-        """The operator's requests to write or delete that object, refused ones included, received
-        with `start` < time <= `end`. Only the audit log has them."""
+        """The operator's requests to write or delete that object, by time of receipt, refused ones
+        included. Only the audit log has them."""
         return [
             write
             for write in self._authors.about(obj)
             if start < write.received_at <= end
             and write.verb != "create"
-            and actor_of_user(self._header, write.user) is Actor.OPERATOR
+            and self._by_operator(write)
         ]
 
     def counted(self, start: float, end: float) -> list[CountedWrite]:
-        """The counted writes with `start` < time <= `end`, oldest first."""
-        found = []
-        for change in self.changes(start, end):
-            writer = self.writer(change) if change.weighs else Actor.PLATFORM
-            if weight(writer, change.obj) is not Weight.EXCUSED:
-                found.append(CountedWrite(change=change, writer=writer))
-        return found
+        """The counted writes, oldest first."""
+        found = (
+            CountedWrite(change=change, writer=self.writer(change))
+            for change in self.changes(start, end)
+            if change.weighs
+        )
+        return [one for one in found if _counts(one.writer, one.change.obj)]
 
     @property
     def operator_wrote(self) -> bool:
@@ -185,3 +150,14 @@ class WriteLog:
             born = self._created.get(change.obj.uid)
             self._writers[key] = self._authors.of(change, born=born)
         return self._writers[key]
+
+
+def _between(items: list[_Timed], start: float, end: float) -> list[_Timed]:
+    """Those with `start` < time <= `end`, without a look at what is far older."""
+    found: list[_Timed] = []
+    for item in reversed(items):
+        if item.at < start - ARRIVAL_SLACK:
+            break
+        if start < item.at <= end:
+            found.append(item)
+    return found[::-1]

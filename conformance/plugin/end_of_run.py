@@ -14,7 +14,7 @@ from conformance.history.history import History
 from conformance.history.records import Checkpoint, CheckpointEnd, Event, Record, Scope
 from conformance.judge.case import Case
 from conformance.judge.run.leftovers import left
-from conformance.judge.run.storms import operators_writes, too_many
+from conformance.judge.run.storms import too_many
 from conformance.judge.verdict import judge
 from conformance.kube import Api
 from conformance.model.errors import ConformanceError
@@ -193,8 +193,8 @@ def _await_rest(judging: _Judging) -> None:
 
     def at_rest() -> bool:
         now = judging.read_remaining()
-        writes = operators_writes(judging.history(), now - bounds.hold, now)
-        storm = too_many(writes, allowed=bounds.write_rate * bounds.hold)
+        allowed = bounds.write_rate * bounds.hold
+        storm = too_many(judging.history(), now - bounds.hold, now, allowed=allowed)
         return now - begun >= bounds.hold and not storm
 
     judging.until(at_rest, within=bounds.deadline)

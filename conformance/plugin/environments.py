@@ -17,7 +17,7 @@ from conformance.driver.fresh import ThrowAway
 from conformance.driver.namespaces import close_namespace
 from conformance.driver.waiting import until
 from conformance.history.records import JSON_LINES, OperatorEvent
-from conformance.judge.managers import operators_managers
+from conformance.judge.authors import operators_managers
 from conformance.judge.snapshot import Snapshot
 from conformance.judge.state.match import mismatches
 from conformance.kube import Api

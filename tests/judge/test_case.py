@@ -7,7 +7,7 @@ import pytest
 from conformance.history.history import History
 from conformance.history.records import Gap
 from conformance.judge.case import Case
-from conformance.judge.registry import CHECKERS
+from conformance.judge.verdict import CHECKERS
 from conformance.model.transition import set_image
 from conformance.model.verdict import CheckerName, Verdict
 from tests.builders import SUITE, HistoryBuilder

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 import pytest
 
 from conformance.judge.case import Case
-from conformance.judge.registry import CHECKERS
 from conformance.judge.state.match import mismatches
+from conformance.judge.verdict import CHECKERS
 from conformance.model.graph import Graph
 from conformance.model.kinds import WORKLOADS, PodTemplate, Strategy, WorkloadKind
 from conformance.model.profile import Profile

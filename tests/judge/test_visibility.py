@@ -8,8 +8,8 @@ import pytest
 
 from conformance.history.history import History
 from conformance.history.records import Checkpoint, CheckpointEnd, OperatorEventKind, Scope, Unseen
+from conformance.judge.doubts import needed
 from conformance.judge.verdict import judge
-from conformance.judge.visibility import needed
 from conformance.model.children import Gang
 from conformance.model.transition import add_multinode
 from conformance.model.verdict import CheckerName, Outcome, Verdict

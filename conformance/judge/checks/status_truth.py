@@ -19,8 +19,7 @@ from conformance.judge.findings import CheckResult, finding
 from conformance.judge.mismatch import Mismatch
 from conformance.judge.sentences import finding_of, origin_of
 from conformance.judge.state.claims import false_claims
-from conformance.judge.state.observed import unobserved
-from conformance.judge.state.status import ready_claim, unready
+from conformance.judge.state.status import ready_claim, unobserved, unready
 from conformance.judge.steps import describe
 from conformance.judge.wording import noun
 from conformance.model.kinds import Actor

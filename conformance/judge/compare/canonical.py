@@ -15,18 +15,16 @@ from conformance.model.ownership import attribute
 from conformance.model.profile import Profile
 from conformance.model.state import Obj, State
 
-_Key = tuple[str, str]
 # List items are compared by what names them, not by their place.
 _ITEM_NAMES = ("name", "type", "mountPath", "containerPort", "port", "key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Canonical:
-    """The objects of one graph: (kind, name without its masked end) → the flattened objects of that
-    name, each path → value; and the real names for sentences."""
+    """The objects of one graph: (kind, name without its masked end) → each object of that name, with
+    its real name for sentences and its fields: path → value."""
 
-    objects: Mapping[_Key, list[dict[str, Any]]]
-    names: Mapping[_Key, list[str]]
+    objects: Mapping[tuple[str, str], list[tuple[str, dict[str, Any]]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,32 +43,22 @@ def canonical(
     state: State, *, graph: str, namespace: str, profile: Profile, component: bool = False
 ) -> Canonical:
     """The objects of a graph (or bare component) in a state, without what may differ."""
-    ours = [
-        obj
-        for obj in state
-        if obj.namespace == namespace
-        and _belongs(state, obj, graph, profile, component=component)
-        and not left_out(obj, state, profile)
-    ]
+    ours = []
+    for obj in state:
+        place = attribute(state, obj, profile)
+        bare = place.component == graph and not place.graph
+        belongs = bare if component else place.graph == graph
+        if belongs and obj.namespace == namespace and not _left_out(obj, state, profile):
+            ours.append(obj)
     texts = _texts(ours, namespace)
-    objects: dict[_Key, list[dict[str, Any]]] = defaultdict(list)
-    names: dict[_Key, list[str]] = defaultdict(list)
+    objects = defaultdict(list)
     for obj in ours:
         key = (obj.kind, _say(stem(obj), texts))
-        objects[key].append(_flat(obj, texts, profile))
-        names[key].append(obj.name)
-    return Canonical(objects=objects, names=names)
+        objects[key].append((obj.name, _flat(obj, texts, profile)))
+    return Canonical(objects=objects)
 
 
-def _belongs(state: State, obj: Obj, graph: str, profile: Profile, *, component: bool) -> bool:
-    place = attribute(state, obj, profile)
-    if component:
-        return place.component == graph and not place.graph
-    return place.graph == graph
-
-
-def left_out(obj: Obj, state: State, profile: Profile) -> bool:
-    """True for objects of a class that equivalence does not compare, and for retained objects."""
+def _left_out(obj: Obj, state: State, profile: Profile) -> bool:
     if any(row.kind == obj.kind and row.when(obj, state) for row in LEFT_OUT):
         return True
     return ownerless(obj.kind, obj.name) is not None or profile.retains(obj.kind, obj.name)
@@ -89,13 +77,13 @@ def stem(obj: Obj) -> str:
 def _texts(objects: Iterable[Obj], namespace: str) -> list[tuple[re.Pattern[str], str]]:
     """What stands for what in every text: names without their ends, longest first, then the
     namespace."""
-    pairs = {obj.name: stem(obj) for obj in objects if stem(obj) != obj.name}
+    stems = {obj.name: stem(obj) for obj in objects if stem(obj) != obj.name}
+    longest_first = sorted(stems.items(), key=lambda pair: len(pair[0]), reverse=True)
     found = [
-        (re.compile(rf"(?<![0-9a-z]){re.escape(name)}(?![0-9a-z])"), pairs[name])
-        for name in sorted(pairs, key=len, reverse=True)
+        (re.compile(rf"(?<![0-9a-z]){re.escape(name)}(?![0-9a-z])"), stand_in)
+        for name, stand_in in (*longest_first, (namespace, "<namespace>"))
     ]
-    found.append((re.compile(rf"(?<![0-9a-z]){re.escape(namespace)}(?![0-9a-z])"), "<namespace>"))
-    return found + [(pattern, stand_in) for pattern, stand_in, _ in TEXTS]
+    return [*found, *TEXTS]
 
 
 def _say(text: str, texts: Iterable[tuple[re.Pattern[str], str]]) -> str:
@@ -120,7 +108,6 @@ def _flat(obj: Obj, texts: list[tuple[re.Pattern[str], str]], profile: Profile) 
 
 
 def _walk(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Leaves with their paths. Empty maps and lists say nothing; the API leaves them out, too."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _walk(inner, f"{path}.{key}" if path else str(key))
@@ -146,30 +133,17 @@ def differences(left: Canonical, right: Canonical) -> list[Unlike]:
     found = []
     for key in sorted(left.objects.keys() | right.objects.keys()):
         ours, theirs = left.objects.get(key, []), right.objects.get(key, [])
+        alike = len(ours) == len(theirs)
         fields: dict[str, tuple[Any, Any]] = {}
-        if len(ours) == len(theirs):
-            for one, other in zip(_ordered(ours), _ordered(theirs), strict=True):
-                fields |= _diff(one, other)
-        if fields or len(ours) != len(theirs):
-            found.append(
-                Unlike(
-                    kind=key[0],
-                    name=key[1],
-                    left=left.names.get(key, []),
-                    right=right.names.get(key, []),
-                    fields=fields,
-                )
-            )
+        for one, other in zip(_ordered(ours), _ordered(theirs), strict=True) if alike else ():
+            for path in sorted(one.keys() | other.keys()):
+                if one.get(path) != other.get(path):
+                    fields[path] = (one.get(path), other.get(path))
+        if fields or not alike:
+            names = {"left": [name for name, _ in ours], "right": [name for name, _ in theirs]}
+            found.append(Unlike(kind=key[0], name=key[1], **names, fields=fields))
     return found
 
 
-def _ordered(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(objects, key=lambda flat: repr(sorted(flat.items(), key=lambda i: i[0])))
-
-
-def _diff(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    return {
-        path: (left.get(path), right.get(path))
-        for path in sorted(left.keys() | right.keys())
-        if left.get(path) != right.get(path)
-    }
+def _ordered(objects: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+    return sorted((flat for _, flat in objects), key=lambda flat: repr(sorted(flat.items())))

@@ -18,6 +18,7 @@ from conformance.model.graph import Service
 from conformance.model.manifest import GPU_RESOURCE, MAIN
 
 _SHELLS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash", "-c", "-lc", "-ec"})
+_QUOTES = str.maketrans("", "", "'\"\\")
 # Fields of containers and pods that have a comparison of their own, or name the container.
 _COMPARED = frozenset(
     {"name", "image", "env", "envFrom", "volumeMounts", "resources", "command", "args",
@@ -67,12 +68,12 @@ def pod_differences(
     if main is None:
         yield Difference(f"containers.{MAIN}", service.image, None)
     else:
-        wanted = _with_gpus(service)
-        yield from _container(wanted, main, prefix="")
+        pair = _Pair(_with_gpus(service), main)
+        yield from pair.container()
         left_out = _OF_PROCESS if service.multinode else frozenset[str]()
-        yield from _rest(wanted, main, prefix="", but=left_out if runs else left_out | _OF_LEADERS)
+        yield from pair.rest(but=left_out if runs else left_out | _OF_LEADERS)
         if runs:
-            yield from _process(service, main)
+            yield from pair.words() if service.multinode else pair.exact()
     for key in ("containers", "initContainers"):
         for container in service.pod.get(key) or ():
             field = f"{key}.{container.get('name')}"
@@ -80,10 +81,11 @@ def pod_differences(
             if there is None:
                 yield Difference(field, container.get("image"), None)
             else:
-                yield from _container(container, there, prefix=f"{field}.")
-                yield from _rest(container, there, prefix=f"{field}.")
-                yield from _exact(container, there, prefix=f"{field}.")
-    yield from _pod(service, spec)
+                pair = _Pair(container, there, f"{field}.")
+                yield from (*pair.container(), *pair.rest(), *pair.exact())
+    pair = _Pair(service.pod, spec)
+    yield from pair.items("volumes", "name")
+    yield from pair.rest(but=_PODS_OWN)
     for what, mine, theirs in (
         ("labels", service.pod_labels, labels),
         ("annotations", service.pod_annotations, annotations),
@@ -109,54 +111,68 @@ def _with_gpus(service: Service) -> Mapping[str, Any]:
     return {**service.container, "resources": {**resources, "limits": limits}}
 
 
-def _container(
-    wanted: Mapping[str, Any], there: Mapping[str, Any], *, prefix: str
-) -> Iterator[Difference]:
-    if "image" in wanted and wanted["image"] != there.get("image"):
-        yield Difference(f"{prefix}image", wanted["image"], there.get("image"))
-    for variable in wanted.get("env") or ():
-        name = variable.get("name")
-        have = _by(there.get("env"), "name", name)
-        if have is None or not contains(variable, _plain(have)):
-            yield Difference(f"{prefix}env.{name}", _value(variable), _value(have))
-    for source in wanted.get("envFrom") or ():
-        if not any(contains(source, have) for have in there.get("envFrom") or ()):
-            yield Difference(f"{prefix}envFrom", source, None)
-    for mount in wanted.get("volumeMounts") or ():
-        have = _by(there.get("volumeMounts"), "mountPath", mount.get("mountPath"))
-        if have is None or not contains(mount, have):
-            yield Difference(f"{prefix}volumeMounts.{mount.get('mountPath')}", mount, have)
-    for side, values in (wanted.get("resources") or {}).items():
-        if not isinstance(values, Mapping):
-            continue
-        found = (there.get("resources") or {}).get(side) or {}
-        for key, value in values.items():
-            if quantity(found.get(key)) != quantity(value):
-                field = f"{prefix}resources.{side}.{key}"
-                yield Difference(field, str(value), found.get(key))
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A container, or a pod's spec, as the user wrote it and as it is there."""
 
+    wanted: Mapping[str, Any]
+    there: Mapping[str, Any]
+    prefix: str = ""
 
-def _pod(service: Service, spec: Mapping[str, Any]) -> Iterator[Difference]:
-    for volume in service.pod.get("volumes") or ():
-        have = _by(spec.get("volumes"), "name", volume.get("name"))
-        if have is None or not contains(volume, have):
-            yield Difference(f"volumes.{volume.get('name')}", volume, have)
-    yield from _rest(service.pod, spec, prefix="", but=_PODS_OWN)
+    def container(self) -> Iterator[Difference]:
+        """What differs in the fields of a container that are compared in a way of their own."""
+        wanted, there, prefix = self.wanted, self.there, self.prefix
+        if "image" in wanted and wanted["image"] != there.get("image"):
+            yield Difference(f"{prefix}image", wanted["image"], there.get("image"))
+        for variable in wanted.get("env") or ():
+            have = _by(there.get("env"), "name", variable.get("name"))
+            if have is None or not contains(variable, _plain(have)):
+                field = f"{prefix}env.{variable.get('name')}"
+                yield Difference(field, _value(variable), _value(have))
+        for source in wanted.get("envFrom") or ():
+            if not any(contains(source, have) for have in there.get("envFrom") or ()):
+                yield Difference(f"{prefix}envFrom", source, None)
+        yield from self.items("volumeMounts", "mountPath")
+        for side, values in (wanted.get("resources") or {}).items():
+            if not isinstance(values, Mapping):
+                continue
+            found = (there.get("resources") or {}).get(side) or {}
+            for key, value in values.items():
+                if quantity(found.get(key)) != quantity(value):
+                    field = f"{prefix}resources.{side}.{key}"
+                    yield Difference(field, str(value), found.get(key))
 
+    def items(self, field: str, name: str) -> Iterator[Difference]:
+        """Items of a list, each known by one of its fields, that are not there."""
+        for item in self.wanted.get(field) or ():
+            have = _by(self.there.get(field), name, item.get(name))
+            if have is None or not contains(item, have):
+                yield Difference(f"{self.prefix}{field}.{item.get(name)}", item, have)
 
-def _rest(
-    wanted: Mapping[str, Any],
-    there: Mapping[str, Any],
-    *,
-    prefix: str,
-    but: frozenset[str] = frozenset(),
-) -> Iterator[Difference]:
-    """Every field of a container or pod that is compared nowhere else. Operators may add to each
-    (ports, tolerations, a security context); what the user wrote must be in it."""
-    for key, value in wanted.items():
-        if key in _COMPARED or key in but or _holds(value, there.get(key)):
-            continue
-        yield Difference(f"{prefix}{key}", value, there.get(key))
+    def rest(self, *, but: frozenset[str] = frozenset()) -> Iterator[Difference]:
+        """Every field of a container or pod that is compared nowhere else. Operators may add to each
+        (ports, tolerations, a security context); what the user wrote must be in it."""
+        for key, value in self.wanted.items():
+            have = self.there.get(key)
+            if key not in _COMPARED | but and not _holds(value, have):
+                yield Difference(f"{self.prefix}{key}", value, have)
+
+    def exact(self) -> Iterator[Difference]:
+        """Command and arguments that are others."""
+        for key in ("command", "args"):
+            wanted, have = list(self.wanted.get(key) or ()), self.there.get(key)
+            if wanted and wanted != list(have or ()):
+                yield Difference(f"{self.prefix}{key}", wanted, have)
+
+    def words(self) -> Iterator[Difference]:
+        """Command and arguments whose words are not there in their order: operators wrap those of a
+        group's leader (`ray start ... && python3 ...`, `sh -c`)."""
+        run = [*(self.there.get("command") or ()), *(self.there.get("args") or ())]
+        for key in ("command", "args"):
+            wanted = [w for w in _words(self.wanted.get(key) or ()) if w not in _SHELLS]
+            words = iter(_words(run))
+            if not all(any(word == other for other in words) for word in wanted):
+                yield Difference(key, list(self.wanted[key]), run)
 
 
 def _holds(wanted: Any, have: Any) -> bool:
@@ -166,50 +182,15 @@ def _holds(wanted: Any, have: Any) -> bool:
     return contains(wanted, have)
 
 
-# Command and arguments --------------------------------------------------------------------------
-
-
-def _process(service: Service, there: Mapping[str, Any]) -> Iterator[Difference]:
-    """Exact in the single-node shape; in order within the leader's in the multinode one, since
-    operators wrap it (`ray start ... && python3 ...`, `sh -c`)."""
-    if not service.multinode:
-        yield from _exact(service.container, there, prefix="")
-        return
-    run = [*(there.get("command") or ()), *(there.get("args") or ())]
-    words = _words(run)
-    for key in ("command", "args"):
-        wanted = [w for w in _words(service.container.get(key) or ()) if w not in _SHELLS]
-        if not _in_order(wanted, words):
-            yield Difference(key, list(service.container[key]), run)
-
-
-def _exact(
-    wanted: Mapping[str, Any], there: Mapping[str, Any], *, prefix: str
-) -> Iterator[Difference]:
-    for key in ("command", "args"):
-        if wanted.get(key) and list(wanted[key]) != list(there.get(key) or ()):
-            yield Difference(f"{prefix}{key}", list(wanted[key]), there.get(key))
-
-
 def _words(texts: Sequence[str]) -> list[str]:
     """The words of a command line, without quoting and shell punctuation at their ends."""
     plain = (str(text).translate(_QUOTES) for text in texts)
     return [word for text in plain for raw in text.split() if (word := raw.strip(";&|()"))]
 
 
-_QUOTES = str.maketrans("", "", "'\"\\")
-
-
-def _in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
-    rest = iter(words)
-    return all(any(word == other for other in rest) for word in wanted)
-
-
 def _by(items: Any, key: str, value: Any) -> Mapping[str, Any] | None:
-    for item in items or ():
-        if isinstance(item, Mapping) and item.get(key) == value:
-            return item
-    return None
+    mappings = (item for item in items or () if isinstance(item, Mapping))
+    return next((item for item in mappings if item.get(key) == value), None)
 
 
 def _plain(variable: Mapping[str, Any]) -> Mapping[str, Any]:

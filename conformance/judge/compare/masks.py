@@ -1,9 +1,6 @@
-"""In what two equal states may differ: data, a reason each.
-
-First whole classes of objects are left out, then fields are masked, then texts that only name
-things. A mask hides a field or the end of a name, never the existence of an object. A profile adds
-masks of its own.
-"""
+"""In what two equal states may differ: data, a reason each. First whole classes of objects are left
+out, then fields are masked, then texts that only name things: never the existence of an object. A
+profile adds masks of its own."""
 
 from __future__ import annotations
 
@@ -17,31 +14,27 @@ from conformance.model.kinds import DEPLOYMENT
 from conformance.model.state import Obj, State
 
 
+def _empty_under_living(obj: Obj, state: State) -> bool:
+    below = any(owner.kind == DEPLOYMENT for owner in _living_owners(obj, state))
+    return below and not obj.at("spec", "replicas", default=1)
+
+
+def _living_owners(obj: Obj, state: State) -> list[Obj]:
+    found = (state.get(str(owner.get("uid", ""))) for owner in obj.owners)
+    return [owner for owner in found if owner is not None]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
     """A class of objects that is not compared. `when` says which objects of the kind."""
 
     kind: str
-    when: Callable[[Obj, State], bool]
+    when: Callable[[Obj, State], object] = lambda _obj, _state: True
     reason: str
 
 
-def _always(_obj: Obj, _state: State) -> bool:
-    return True
-
-
-def _empty_under_living(obj: Obj, state: State) -> bool:
-    owners = (state.get(str(owner.get("uid", ""))) for owner in obj.owners)
-    below = any(owner is not None and owner.kind == DEPLOYMENT for owner in owners)
-    return below and not obj.at("spec", "replicas", default=1)
-
-
-def _living_owner(obj: Obj, state: State) -> bool:
-    return any(state.get(str(owner.get("uid", ""))) is not None for owner in obj.owners)
-
-
 LEFT_OUT: tuple[LeftOut, ...] = (
-    LeftOut(kind="Event", when=_always, reason="tells how a state came about, not what it is"),
+    LeftOut(kind="Event", reason="tells how a state came about, not what it is"),
     LeftOut(
         kind="ReplicaSet",
         when=_empty_under_living,
@@ -49,12 +42,12 @@ LEFT_OUT: tuple[LeftOut, ...] = (
     ),
     LeftOut(
         kind="ControllerRevision",
-        when=_living_owner,
+        when=_living_owners,
         reason="kept by the StatefulSet and LWS controllers as history",
     ),
-    LeftOut(kind="EndpointSlice", when=_always, reason="repeats the ready pods of a Service"),
-    LeftOut(kind="Endpoints", when=_always, reason="repeats the ready pods of a Service"),
-    LeftOut(kind="Lease", when=_always, reason="a heartbeat"),
+    LeftOut(kind="EndpointSlice", reason="repeats the ready pods of a Service"),
+    LeftOut(kind="Endpoints", reason="repeats the ready pods of a Service"),
+    LeftOut(kind="Lease", reason="a heartbeat"),
 )
 
 # Paths are joined with dots; list items go by their name, type, mountPath or place; `*` is a
@@ -148,10 +141,7 @@ NAME_ENDS: tuple[NameEnd, ...] = (
 )
 
 # Values inside specs that the platform makes up: pattern → what stands for it.
-TEXTS: tuple[tuple[re.Pattern[str], str, str], ...] = (
-    (
-        re.compile(rf"kube-api-access-{_RANDOM}{{5}}"),
-        "kube-api-access-…",
-        "the service account volume's random name",
-    ),
+TEXTS: tuple[tuple[re.Pattern[str], str], ...] = (
+    # The service account volume's random name.
+    (re.compile(rf"kube-api-access-{_RANDOM}{{5}}"), "kube-api-access-…"),
 )

@@ -1,8 +1,5 @@
 """Rest until the end of a run: what a case left at rest still matches then, and nobody touched it.
-
-A hold window proves a few seconds. The graphs of cases that conform stand until all cases have ended,
-mostly for minutes, so an operator that acts later than a hold window is seen here.
-"""
+Its graphs stand for minutes, so an operator that acts later than a hold window is seen here."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ from dataclasses import dataclass
 
 from conformance.history.history import History
 from conformance.history.records import (
-    Checkpoint,
     Event,
     Foreign,
     OperatorEvent,
@@ -28,7 +24,6 @@ from conformance.judge.doubts import missed
 from conformance.judge.findings import CheckResult, blame, finding
 from conformance.judge.sentences import finding_of
 from conformance.judge.wording import by, count, join, noun, seconds
-from conformance.judge.writers import CountedWrite
 from conformance.model.kinds import Actor
 from conformance.model.verdict import CheckerName, Finding, Verdict
 
@@ -49,35 +44,35 @@ class _Soaked:
     soak: Soak
     point: CasePoint
 
-    @property
-    def length(self) -> float:
-        """Seconds since the case ended."""
-        return self.point.at - self.soak.at
+    def ended(self, at: float) -> str:
+        return f"{seconds(at - self.soak.at)} after case {self.soak.case} had ended at rest"
 
 
 def check_writes(case: Case) -> CheckResult:
     """Counted writes by the operator after a case had ended at rest."""
-    soaked = _soaked(case)
+    soaked = case.worked_out("soaked", _split)
     findings = [one for row in soaked for one in _writes(row)]
-    findings += _gaps(case.history)
+    since = min((soak.at for soak in case.history.soaks), default=0.0)
+    for gap in case.history.gaps:
+        if gap.at >= since:
+            text = "It cannot be told whether the operator was at rest until the end of the run"
+            message, at = f"{text}: {missed(gap)}", gap.at
+            doubt = finding(_NAME, Verdict.UNKNOWN, "run", message, first_at=at, last_at=at)
+            findings.append(doubt)
     return CheckResult(checker=_NAME, findings=tuple(findings), looked_at=len(soaked))
 
 
 def check_state(case: Case, *, name: CheckerName) -> CheckResult:
     """What no longer matches, as far as it is that checker's to say."""
-    soaked = _soaked(case)
-    findings = [
-        _later(row, finding_of(row.point, mismatch))
-        for row in soaked
-        for mismatch in row.point.mismatches
-        if mismatch.checker is name and not mismatch.soft
-    ]
+    soaked = case.worked_out("soaked", _split)
+    findings = []
+    for row in soaked:
+        for mismatch in row.point.mismatches:
+            if mismatch.checker is name and not mismatch.soft:
+                one = finding_of(row.point, mismatch)
+                message = f"{one.message} ({row.ended(row.point.at)})"
+                findings.append(dataclasses.replace(one, message=message, first_at=row.soak.at))
     return CheckResult(checker=name, findings=tuple(findings), looked_at=len(soaked))
-
-
-def _later(row: _Soaked, one: Finding) -> Finding:
-    after = f"{seconds(row.length)} after case {row.soak.case} had ended at rest"
-    return dataclasses.replace(one, message=f"{one.message} ({after})", first_at=row.soak.at)
 
 
 def _writes(row: _Soaked) -> Iterator[Finding]:
@@ -92,9 +87,19 @@ def _writes(row: _Soaked) -> Iterator[Finding]:
         and not _starts(row, write.change.at)
     ]
     for writer in (Actor.OPERATOR, Actor.UNKNOWN):
-        writes = [write for write in counted if write.writer is writer]
-        if writes:
-            yield _busy(row, writes, writer)
+        changes = [write.change for write in counted if write.writer is writer]
+        if not changes:
+            continue
+        first, acts = changes[0], Counter(str(change) for change in changes)
+        text = (
+            f"{noun(first.obj)} was written by {by(writer)} {row.ended(first.at)}, and nobody had "
+            f"asked for anything: {count(len(changes), 'write')} in all ({join(acts, most=4)})"
+        )
+        yield finding(
+            _NAME, blame(writer), first.obj, text,
+            graph=first.obj.labels.get(case.profile.labels.graph, ""),
+            first_at=first.at, last_at=changes[-1].at, case=row.soak.case, writes=dict(acts),
+        )  # fmt: skip
 
 
 def _starts(row: _Soaked, at: float) -> bool:
@@ -108,41 +113,8 @@ def _starts(row: _Soaked, at: float) -> bool:
     )
 
 
-def _busy(row: _Soaked, writes: list[CountedWrite], writer: Actor) -> Finding:
-    changes = [write.change for write in writes]
-    first, last = changes[0], changes[-1]
-    acts = join(dict.fromkeys(str(change) for change in changes), most=4)
-    return finding(
-        _NAME, blame(writer), first.obj,
-        f"{noun(first.obj)} was written by {by(writer)} {seconds(first.at - row.soak.at)} after case "
-        f"{row.soak.case} had ended at rest, and nobody had asked for anything: "
-        f"{count(len(writes), 'write')} in all ({acts})",
-        graph=first.obj.labels.get(row.point.case.profile.labels.graph, ""),
-        first_at=first.at, last_at=last.at,
-        case=row.soak.case, writes=dict(Counter(str(change) for change in changes)),
-    )  # fmt: skip
-
-
-def _gaps(history: History) -> Iterator[Finding]:
-    since = min((soak.at for soak in history.soaks), default=0.0)
-    for gap in history.gaps:
-        if gap.at >= since:
-            text = "It cannot be told whether the operator was at rest until the end of the run"
-            yield finding(
-                _NAME, Verdict.UNKNOWN, "run", f"{text}: {missed(gap)}",
-                first_at=gap.at, last_at=gap.at,
-            )  # fmt: skip
-
-
-# Each case's namespace as a history of its own ---------------------------------------------------
-
-
-def _soaked(case: Case) -> list[_Soaked]:
-    """Each case that ended at rest, in its own namespace; split once for all checkers."""
-    return case.worked_out("soaked", _split)
-
-
 def _split(case: Case) -> list[_Soaked]:
+    """Each case that ended at rest, in its own namespace; split once for all checkers."""
     history = case.history
     if not history.checkpoints:
         return []
@@ -154,16 +126,12 @@ def _split(case: Case) -> list[_Soaked]:
             records[record.namespace].append(record)
         elif isinstance(record, OperatorEvent):
             records[""].append(record)
-    end = history.checkpoints[-1]
     return [
-        _own_case(history, soak, records[soak.namespace], records[""], end)
-        for soak in history.soaks
+        _own_case(history, soak, records[soak.namespace], records[""]) for soak in history.soaks
     ]
 
 
-def _own_case(
-    history: History, soak: Soak, own: list[Record], cluster: list[Record], end: Checkpoint
-) -> _Soaked:
+def _own_case(history: History, soak: Soak, own: list[Record], cluster: list[Record]) -> _Soaked:
     header = dataclasses.replace(
         history.header, case=soak.case, namespace=soak.namespace, scope=Scope.CASE
     )
@@ -173,7 +141,8 @@ def _own_case(
         for uid in soak.others
         if (obj := objects.get(uid)) is not None
     ]
-    checkpoint = dataclasses.replace(
-        end, since=soak.at, graphs=soak.graphs, components=soak.components, blocked=soak.blocked
-    )
-    return _Soaked(soak, Case(History([header, *cluster, *own, *others, checkpoint])).points[0])
+    end = dataclasses.replace(
+        history.checkpoints[-1],
+        since=soak.at, graphs=soak.graphs, components=soak.components, blocked=soak.blocked,
+    )  # fmt: skip
+    return _Soaked(soak, Case(History([header, *cluster, *own, *others, end])).points[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from conformance.judge.mismatch import Mismatch, of_service
+from conformance.judge.mismatch import Mismatch, mismatch
 from conformance.judge.snapshot import ServiceSnapshot, Snapshot
 from conformance.judge.wording import nouns
 from conformance.model.kinds import WORKLOADS
@@ -21,15 +21,15 @@ class Doubling(enum.StrEnum):
     GENERATIONS = "more workloads of a kind than its layout gives"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Together:
     """Workloads (or components) of one service that exist side by side. `stale` should not be
     there; `kept` is what it stands beside."""
 
     what: Doubling
     service: ServiceSnapshot
-    stale: tuple[Obj, ...]
-    kept: tuple[Obj, ...]
+    stale: list[Obj]
+    kept: list[Obj]
 
     @property
     def objects(self) -> tuple[Obj, ...]:
@@ -46,53 +46,44 @@ class Together:
 
 def doublings(snapshot: Snapshot) -> list[Together]:
     """What coexists, at most one row a service: kinds before components before generations."""
-    rows = (_doubling(service) for service in snapshot.services)
-    return [row for row in rows if row is not None]
+    return [row for service in snapshot.services if (row := _doubling(service)) is not None]
 
 
 def coexistence(snapshot: Snapshot) -> list[Mismatch]:
     """One mismatch for each service that has two of what it may have one of."""
-    return [
-        of_service(
-            CheckerName.COEXISTENCE, row.service, row.objects,
-            f"{nouns(row.stale)} of service {row.service.name} still exists beside "
-            f"{nouns(row.kept)}",
-        )
-        for row in doublings(snapshot)
-    ]  # fmt: skip
+    found = []
+    for row in doublings(snapshot):
+        what = f"{nouns(row.stale)} of service {row.service.name} still exists"
+        message = f"{what} beside {nouns(row.kept)}"
+        place = row.service.place
+        found.append(mismatch(CheckerName.COEXISTENCE, message, *row.objects, place=place))
+    return found
 
 
 def _doubling(service: ServiceSnapshot) -> Together | None:
     good, bad = service.right, service.wrong
     if bad and good:
-        return _row(Doubling.KINDS, service, bad, good)
+        return Together(Doubling.KINDS, service, bad, good)
     kinds = sorted({workload.kind for workload in bad})
     if len(kinds) > 1:
         first = [workload for workload in bad if workload.kind == kinds[0]]
         rest = [workload for workload in bad if workload.kind != kinds[0]]
-        return _row(Doubling.KINDS, service, first, rest)
+        return Together(Doubling.KINDS, service, first, rest)
     if len(service.components) > 1:
         *old, new = sorted(service.components, key=_age)
-        return _row(Doubling.COMPONENTS, service, old, [new])
-    workloads = good or bad
+        return Together(Doubling.COMPONENTS, service, old, [new])
     # Without its own kind a service has at most what the other kind's layout gives: one.
     most = service.most_workloads if good else 1
-    if len(workloads) <= most:
-        return None
-    by_fit = sorted(
-        workloads,
-        key=lambda w: (_size(w) != service.service.size, [-number for number in _age(w)]),
-    )
-    return _row(Doubling.GENERATIONS, service, by_fit[most:], by_fit[:most])
+    # Newest first, those of the right size before the others.
+    by_age = sorted(good or bad, key=_age, reverse=True)
+    by_fit = sorted(by_age, key=lambda workload: _size(workload) != service.service.size)
+    surplus = by_fit[most:]
+    return Together(Doubling.GENERATIONS, service, surplus, by_fit[:most]) if surplus else None
 
 
 def _size(workload: Obj) -> int:
     return WORKLOADS[workload.kind].size_of(workload)
 
 
-def _age(obj: Obj) -> tuple[float, ...]:
-    return (obj.created, float(obj.revision))
-
-
-def _row(what: Doubling, service: ServiceSnapshot, stale: list[Obj], kept: list[Obj]) -> Together:
-    return Together(what=what, service=service, stale=tuple(stale), kept=tuple(kept))
+def _age(obj: Obj) -> tuple[float, int]:
+    return obj.created, obj.revision

@@ -1,14 +1,13 @@
-"""Gang objects as the profile says: one a group with the group's size, or none by the operator.
-
-A gang object that an LWS or a pod owns is the platform's (LWS and Volcano can make them) and is not
-judged here; its life is, with everything that has an owner.
-"""
+"""Gang objects as the profile says: one a group with the group's size, or none by the operator. One
+that an LWS or a pod owns is the platform's: only its life is judged, with all that has an owner."""
 
 from __future__ import annotations
 
-from conformance.judge.mismatch import Mismatch, of_service
+from collections.abc import Iterator
+
+from conformance.judge.mismatch import Mismatch, mismatch
 from conformance.judge.snapshot import ServiceSnapshot, Snapshot
-from conformance.judge.wording import count, join, noun
+from conformance.judge.wording import count, join, noun, verb
 from conformance.model.children import Gang
 from conformance.model.verdict import CheckerName
 
@@ -18,66 +17,32 @@ GROUP_NAME = "scheduling.k8s.io/group-name"
 
 def gangs(snapshot: Snapshot) -> list[Mismatch]:
     """Gang objects that are too many, too few, or of the wrong size."""
-    return [
-        row
-        for service in snapshot.present
-        for row in (*_surplus(service), *_missing(service), *_minimum(service))
-    ]
+    return [row for service in snapshot.present for row in _gangs(service)]
 
 
-def _wanted(service: ServiceSnapshot) -> int:
-    """How many gang objects the operator must have for the service."""
-    per_group = service.profile.multinode.gang is Gang.PER_GROUP
-    return service.service.groups if per_group and service.service.multinode else 0
-
-
-def _named_by_pods(service: ServiceSnapshot) -> set[str]:
-    pods = service.live_pods
-    return {pod.annotations[GROUP_NAME] for pod in pods if GROUP_NAME in pod.annotations}
-
-
-def _surplus(service: ServiceSnapshot) -> list[Mismatch]:
-    wanted, named = _wanted(service), _named_by_pods(service)
-    by_name = sorted(service.gangs, key=lambda gang: gang.name)
-    if not wanted:
-        extra = by_name
-    elif named:
-        # Pods say which gangs are theirs: any other is left over, even if the number is right.
-        extra = [gang for gang in by_name if gang.name not in named]
-    else:
-        extra = by_name[wanted:]
+def _gangs(service: ServiceSnapshot) -> Iterator[Mismatch]:
+    multinode = service.profile.multinode
+    needs_them = multinode.gang is Gang.PER_GROUP and service.service.multinode
+    wanted = service.service.groups if needs_them else 0
+    annotations = [pod.annotations for pod in service.live_pods]
+    named = {found[GROUP_NAME] for found in annotations if wanted and GROUP_NAME in found}
+    there, place = sorted(service.gangs, key=lambda gang: gang.name), service.place
+    # Where pods say which gangs are theirs any other is left over, even if the number is right.
+    surplus = [gang for gang in there if gang.name not in named] if named else there[wanted:]
     text = f"of service {service.name} still exists, and no group of the service needs it"
-    return [of_service(CheckerName.ORPHANS, service, [g], f"{noun(g)} {text}") for g in extra]
-
-
-def _missing(service: ServiceSnapshot) -> list[Mismatch]:
-    wanted = _wanted(service)
-    known = {gang.name for gang in service.gangs}
-    absent = sorted(_named_by_pods(service) - known) if wanted else []
-    if len(service.gangs) >= wanted and not absent:
-        return []
-    kind = service.profile.multinode.gang_kind
-    message = f"service {service.name} has {count(len(service.gangs), kind)}, expected {wanted}"
-    if absent:
-        verb = "does" if len(absent) == 1 else "do"
-        message += f"; its pods name {join(absent)}, which {verb} not exist"
-    return [
-        of_service(
-            CheckerName.SIZE, service, service.gangs, message, about=f"service/{service.name}"
-        )
-    ]
-
-
-def _minimum(service: ServiceSnapshot) -> list[Mismatch]:
-    if not _wanted(service):
-        return []
-    path, size = service.profile.multinode.gang_min_path, service.service.size
-    return [
-        of_service(
-            CheckerName.SIZE, service, [gang],
-            f"{noun(gang)} of service {service.name} has {path[-1]} {gang.at(*path)}, expected "
-            f"{size}",
-        )
-        for gang in service.gangs
-        if gang.at(*path) != size
-    ]  # fmt: skip
+    for gang in surplus:
+        yield mismatch(CheckerName.ORPHANS, f"{noun(gang)} {text}", gang, place=place)
+    absent = sorted(named - {gang.name for gang in there})
+    if len(there) < wanted or absent:
+        has = f"has {count(len(there), multinode.gang_kind)}, expected {wanted}"
+        if absent:
+            missing = f"which {verb(len(absent), 'does', 'do')} not exist"
+            has += f"; its pods name {join(absent)}, {missing}"
+        about, message = f"service/{service.name}", f"service {service.name} {has}"
+        yield mismatch(CheckerName.SIZE, message, *service.gangs, place=place, about=about)
+    path, size = multinode.gang_min_path, service.service.size
+    for gang in service.gangs if wanted else ():
+        if gang.at(*path) != size:
+            has = f"has {path[-1]} {gang.at(*path)}, expected {size}"
+            message = f"{noun(gang)} of service {service.name} {has}"
+            yield mismatch(CheckerName.SIZE, message, gang, place=place)

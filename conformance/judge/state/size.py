@@ -1,11 +1,13 @@
-"""Workloads of the right kind, groups, size, and pods Ready = groups x size."""
+"""Workloads of the right kind, groups, size, pods Ready = groups x size, and none of an old spec."""
 
 from __future__ import annotations
 
-from conformance.judge.mismatch import Mismatch, of_service
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.judge.mismatch import Mismatch, mismatch
 from conformance.judge.snapshot import ServiceSnapshot, Snapshot
-from conformance.judge.state.rollout import images_in
-from conformance.judge.wording import count, join, noun, nouns
+from conformance.judge.wording import count, join, noun, nouns, verb
 from conformance.model.kinds import WORKLOADS, Actor
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName
@@ -20,19 +22,26 @@ def size(snapshot: Snapshot) -> list[Mismatch]:
 
 def unreached(snapshot: Snapshot) -> list[Mismatch]:
     """Workloads and pods that are not what the graph asks for."""
-    return [
-        row
-        for service in snapshot.present
-        for row in (*_reached(service, snapshot), *_ending(service))
-    ]
+    found = []
+    for service in snapshot.present:
+        found += _workloads(service) or _pods(service, snapshot)
+        dying = [pod for pod in service.pods if pod.deleting]
+        if dying:
+            still = f"{verb(len(dying), 'is', 'are')} still ending"
+            message = f"{nouns(dying)} of service {service.name} {still}"
+            found.append(
+                mismatch(
+                    _NAME, message, *dying,
+                    place=service.place, ending=True, blame=Actor.PLATFORM,
+                )
+            )  # fmt: skip
+    return found
 
 
 def outside(snapshot: Snapshot) -> list[Mismatch]:
     """Pods that run a service beside its workloads: below a ReplicaSet or StatefulSet of the
-    operator's own, a workload's that was deleted without them, or below nothing.
-
-    A helper with an image of its own (a cache's DaemonSet, say) runs no service.
-    """
+    operator's own, a workload's that was deleted without them, or below nothing. A helper with an
+    image of its own (a cache's DaemonSet, say) runs no service."""
     found = []
     labels = [row.pod_label for row in WORKLOADS.values() if row.pod_label]
     for service in snapshot.present:
@@ -43,85 +52,69 @@ def outside(snapshot: Snapshot) -> list[Mismatch]:
             if images & images_in(pod.spec) or any(label in pod.labels for label in labels)
         ]
         if pods:
-            verb = "runs" if len(pods) == 1 else "run"
-            message = f"{nouns(pods)} of service {service.name} {verb} outside its workload"
-            found.append(of_service(_NAME, service, pods, message))
+            runs = verb(len(pods), "runs", "run")
+            message = f"{nouns(pods)} of service {service.name} {runs} outside its workload"
+            found.append(mismatch(_NAME, message, *pods, place=service.place))
     return found
 
 
 def size_as_reported(snapshot: Snapshot) -> list[Mismatch]:
     """As `size`, but a workload that itself reports all its pods updated and ready is believed: who
-    reads its status cannot know better. (The LWS controller was seen to report a group ready whose
-    leader was already being made anew.)"""
+    reads its status cannot know better. (LWS reported a group ready whose leader was being made
+    anew.)"""
     found = []
     for service in snapshot.present:
         good = service.right
         believed = bool(good) and all(WORKLOADS[w.kind].complete(w) for w in good)
-        found += _workloads(service) if believed else _reached(service, snapshot)
+        found += _workloads(service) or ([] if believed else _pods(service, snapshot))
     return found
-
-
-def _reached(service: ServiceSnapshot, snapshot: Snapshot) -> list[Mismatch]:
-    return _workloads(service) or _pods(service, snapshot)
 
 
 def _workloads(service: ServiceSnapshot) -> list[Mismatch]:
     """What the specs of the service's workloads ask for, against what the graph asks for."""
-    good, bad = service.right, service.wrong
+    good, wanted = service.right, service.service.size
     if not good:
-        return _no_workload(service, bad)
+        return _no_workload(service)
     # More workloads than the layout gives are coexistence; the right one among them is enough here.
     surplus = len(good) > service.most_workloads
-    wrong_size = [w for w in good if _size(w) != service.service.size]
-    if surplus and len(wrong_size) < len(good):
+    sizes = {workload: WORKLOADS[workload.kind].size_of(workload) for workload in good}
+    if surplus and wanted in sizes.values():
         return []
-    found = [
-        of_service(
-            _NAME, service, [workload],
-            f"{noun(workload)} of service {service.name} has size {_size(workload)}, expected "
-            f"{service.service.size}",
-        )
-        for workload in wrong_size
-    ]  # fmt: skip
-    if not surplus:
-        found += _number(service, good)
-    return found
+    found = []
+    for workload, there in sizes.items():
+        if there != wanted:
+            has = f"has size {there}, expected {wanted}"
+            message = f"{noun(workload)} of service {service.name} {has}"
+            found.append(mismatch(_NAME, message, workload, place=service.place))
+    return found if surplus else found + _number(service, good)
 
 
-def _no_workload(service: ServiceSnapshot, bad: list[Obj]) -> list[Mismatch]:
-    kind, shape = service.wanted_kind, _shape(service)
+def _no_workload(service: ServiceSnapshot) -> list[Mismatch]:
+    bad, groups, kind = service.wrong, service.service.groups, service.wanted_kind
+    shape = count(groups, "pod")
+    if service.service.multinode:
+        shape = f"{count(groups, 'group')} of {count(service.service.size, 'pod')}"
     if bad:
         message = f"service {service.name} is {noun(bad[0])}, expected a {kind} of {shape}"
-        return [of_service(_NAME, service, bad, message)]
-    if not service.service.groups:
+        return [mismatch(_NAME, message, *bad, place=service.place)]
+    if not groups:
         return []
     message = f"service {service.name} has no {kind}, expected {shape}"
-    return [of_service(_NAME, service, [], message)]
+    return [mismatch(_NAME, message, place=service.place, about=f"service/{service.name}")]
 
 
 def _number(service: ServiceSnapshot, good: list[Obj]) -> list[Mismatch]:
     groups = sum(WORKLOADS[workload.kind].groups_of(workload) for workload in good)
     if len(good) < service.wanted_count:
-        message = (
-            f"service {service.name} has only {nouns(good)}, expected {service.wanted_count} of "
-            f"kind {service.wanted_kind}"
-        )
+        wanted = f"expected {service.wanted_count} of kind {service.wanted_kind}"
+        message = f"service {service.name} has only {nouns(good)}, {wanted}"
     elif groups != service.service.groups:
-        verb = "asks" if len(good) == 1 else "ask"
-        message = (
-            f"{nouns(good)} of service {service.name} {verb} for {count(groups, 'replica')}, "
-            f"expected {service.service.groups}"
-        )
+        asks = f"{verb(len(good), 'asks', 'ask')} for {count(groups, 'replica')}"
+        wanted = f"expected {service.service.groups}"
+        message = f"{nouns(good)} of service {service.name} {asks}, {wanted}"
     else:
         return []
-    return [of_service(_NAME, service, good, message)]
-
-
-def _shape(service: ServiceSnapshot) -> str:
-    groups, pods = service.service.groups, service.service.size
-    if service.service.multinode:
-        return f"{count(groups, 'group')} of {count(pods, 'pod')}"
-    return count(groups, "pod")
+    return [mismatch(_NAME, message, *good, place=service.place)]
 
 
 def _pods(service: ServiceSnapshot, snapshot: Snapshot) -> list[Mismatch]:
@@ -136,14 +129,13 @@ def _pods(service: ServiceSnapshot, snapshot: Snapshot) -> list[Mismatch]:
     if len(pods) > wanted:
         # The workload asks for the right number, so the actor below it is wrong.
         extra = sorted(pods, key=lambda pod: pod.created)[: len(pods) - wanted]
-        message = (
-            f"service {service.name} has {count(len(pods), 'pod')}, expected {wanted} "
-            f"({nouns(extra)})"
-        )
-        found.append(of_service(_NAME, service, good, message, blame=_filled_by(good[0])))
+        has = f"{count(len(pods), 'pod')}, expected {wanted} ({nouns(extra)})"
+        blame = WORKLOADS[good[0].kind].filled_by
+        message = f"service {service.name} has {has}"
+        found.append(mismatch(_NAME, message, *good, place=service.place, blame=blame))
     elif ready < wanted:
         message = f"service {service.name} has {ready} of {count(wanted, 'pod')} Ready"
-        found.append(of_service(_NAME, service, good, message))
+        found.append(mismatch(_NAME, message, *good, place=service.place))
     return [*found, *(row for w in good for row in _inner_sets(w, service, snapshot))]
 
 
@@ -157,26 +149,47 @@ def _inner_sets(workload: Obj, service: ServiceSnapshot, snapshot: Snapshot) -> 
     sets = [o for o in snapshot.objects if o.kind in row.makes and snapshot.below(o, [workload])]
     if len(sets) <= most:
         return []
-    message = (
-        f"{noun(workload)} of service {service.name} is right and has "
-        f"{count(len(sets), sets[0].kind)}, expected {most} "
-        f"({join(sorted(one.name for one in sets))})"
-    )
-    return [of_service(_NAME, service, [workload, *sets], message, blame=row.filled_by)]
+    names = join(sorted(one.name for one in sets))
+    has = f"{count(len(sets), sets[0].kind)}, expected {most} ({names})"
+    message = f"{noun(workload)} of service {service.name} is right and has {has}"
+    place = service.place
+    return [mismatch(_NAME, message, workload, *sets, place=place, blame=row.filled_by)]
 
 
-def _size(workload: Obj) -> int:
-    return WORKLOADS[workload.kind].size_of(workload)
+def rollout(snapshot: Snapshot) -> list[Mismatch]:
+    """Templates without the service's image, pods without it, and updates still in progress. Without
+    observedGeneration this alone tells a finished image change from one that has not begun."""
+    return [
+        mismatch(checker, message, workload, place=service.place)
+        for service in snapshot.services
+        for workload in service.right
+        for checker, message in _unfinished(workload, service, snapshot)
+    ]
 
 
-def _filled_by(workload: Obj) -> Actor:
-    return WORKLOADS[workload.kind].filled_by
+def _unfinished(
+    workload: Obj, service: ServiceSnapshot, snapshot: Snapshot
+) -> list[tuple[CheckerName, str]]:
+    row, of, image = WORKLOADS[workload.kind], f"of service {service.name}", service.service.image
+    templates = [images_in(found.get("spec") or {}) for _, found in row.templates_of(workload)]
+    lacking = [images for images in templates if image and image not in images]
+    old = [
+        pod
+        for pod in service.live_pods
+        if image and image not in images_in(pod.spec) and snapshot.below(pod, [workload])
+    ]
+    found = []
+    if lacking:
+        text = f"{noun(workload)} {of} has image {join(sorted(lacking[0]))}, expected {image}"
+        found.append((CheckerName.FIDELITY, text))
+    elif old:
+        text = f"{nouns(old)} {of} {verb(len(old), 'does', 'do')} not run image {image} yet"
+        found.append((CheckerName.SIZE, text))
+    if row.rolling(workload):
+        found.append((CheckerName.SIZE, f"{noun(workload)} {of} is still being updated"))
+    return found
 
 
-def _ending(service: ServiceSnapshot) -> list[Mismatch]:
-    dying = [pod for pod in service.pods if pod.deleting]
-    if not dying:
-        return []
-    verb = "is" if len(dying) == 1 else "are"
-    message = f"{nouns(dying)} of service {service.name} {verb} still ending"
-    return [of_service(_NAME, service, dying, message, ending=True, blame=Actor.PLATFORM)]
+def images_in(spec: Mapping[str, Any]) -> set[str]:
+    """The images of a pod spec's containers, init containers left out."""
+    return {str(container.get("image", "")) for container in spec.get("containers") or ()}

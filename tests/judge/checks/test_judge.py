@@ -8,11 +8,9 @@ import pytest
 
 from conformance.history.history import History
 from conformance.history.records import CheckpointEnd, Expect, OperatorEventKind, Step
-from conformance.judge import registry
 from conformance.judge.case import Case
 from conformance.judge.checks import validity
-from conformance.judge.outcome import outcomes
-from conformance.judge.verdict import judge
+from conformance.judge.verdict import CHECKERS, judge, outcomes
 from conformance.model.transition import (
     ChangeKind,
     Transition,
@@ -75,7 +73,7 @@ def test_clean_toggle_conforms_with_every_checker_run() -> None:
 
 
 def test_every_checker_is_registered() -> None:
-    assert set(registry.CHECKERS) == set(CheckerName)
+    assert set(CHECKERS) == set(CheckerName)
 
 
 # Outcomes --------------------------------------------------------------------------------------
@@ -192,8 +190,8 @@ def test_deadline_without_a_mismatch_never_conforms() -> None:
 
 def test_deadline_that_no_checker_explains_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.judge.verdict.CHECKERS", {
-        CheckerName.SIZE: registry.CHECKERS[CheckerName.SIZE],
-        CheckerName.VALIDITY: registry.CHECKERS[CheckerName.VALIDITY],
+        CheckerName.SIZE: CHECKERS[CheckerName.SIZE],
+        CheckerName.VALIDITY: CHECKERS[CheckerName.VALIDITY],
     })  # fmt: skip
     judgement = judge(reconciled(end=CheckpointEnd.DEADLINE).history())
     assert judgement.verdict is Verdict.UNKNOWN

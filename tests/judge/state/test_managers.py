@@ -9,8 +9,8 @@ import pytest
 
 from conformance.history.history import History
 from conformance.history.records import Event, Header, Write
+from conformance.judge.authors import operators_managers
 from conformance.judge.case import Case
-from conformance.judge.managers import operators_managers
 from conformance.model.kinds import Actor
 from conformance.model.state import Obj
 from tests.builders import HistoryBuilder, a_graph, a_profile, edited, settled

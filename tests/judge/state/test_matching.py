@@ -9,9 +9,9 @@ from conformance.judge.state.match import (
     blocked_mismatches,
     mismatches,
     mismatches_at,
+    progress,
 )
-from conformance.judge.state.observed import unobserved
-from conformance.judge.state.progress import progress
+from conformance.judge.state.status import unobserved
 from conformance.model.children import Gang, LwsLayout
 from conformance.model.exemptions import Retained
 from conformance.model.graph import Graph

@@ -10,7 +10,7 @@ from conformance.history.records import Event
 from conformance.judge.case import Case
 from conformance.judge.changes import Act, Change
 from conformance.judge.intent import intent
-from conformance.judge.state.rollout import images_in
+from conformance.judge.state.size import images_in
 from conformance.judge.writers import of_graph
 from conformance.model.graph import Graph, Service
 from conformance.model.kinds import Actor, workload_kind

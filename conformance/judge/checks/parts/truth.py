@@ -12,10 +12,8 @@ from conformance.judge.checks.parts.knowledge import known_since
 from conformance.judge.intent import intent
 from conformance.judge.mismatch import Mismatch
 from conformance.judge.state.coexistence import coexistence
-from conformance.judge.state.observed import unobserved
-from conformance.judge.state.rollout import rollout
-from conformance.judge.state.size import size_as_reported
-from conformance.judge.state.status import ready_claim
+from conformance.judge.state.size import rollout, size_as_reported
+from conformance.judge.state.status import ready_claim, unobserved
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import Actor
 from conformance.model.state import Obj, State
