@@ -14,7 +14,7 @@ from conformance.history.records import CheckpointEnd, OperatorEvent, OperatorEv
 from conformance.judge.case import Case, CasePoint, Window
 from conformance.judge.causes import causes
 from conformance.judge.changes import Act, Change, Part, content
-from conformance.judge.checks.parts.budget import touched
+from conformance.judge.checks.parts.services import touched
 from conformance.judge.doubts import doubts
 from conformance.judge.findings import CheckResult, blame, finding, or_doubts
 from conformance.judge.lineage import Place

@@ -1,20 +1,27 @@
-"""Pods of each service through a window: how many were ready, and which of them were lost.
-Part of `availability`."""
+"""Each service through the steps that a checkpoint judges: how many pods were ready, which of them were
+lost, and what changed meanwhile. Part of `availability`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from conformance.history.records import Event, EventType, Step
-from conformance.judge.case import Case, CasePoint, Window
+from conformance.judge.case import CasePoint
+from conformance.judge.changes import Change
+from conformance.judge.checks.parts.services import service_of
 from conformance.judge.lineage import Place
-from conformance.model.kinds import takes_requests
+from conformance.judge.snapshot import Snapshot
+from conformance.judge.wording import seconds
+from conformance.model.graph import Graph, Service
+from conformance.model.kinds import WORKLOADS, takes_requests
 from conformance.model.state import Obj
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dip:
-    """A stretch with fewer ready pods than `floor`. Times are epoch seconds."""
+    """A stretch with fewer ready pods than some floor. Times are epoch seconds."""
 
     start: float
     end: float
@@ -25,78 +32,135 @@ class Dip:
         return self.end - self.start
 
 
-@dataclass(slots=True)
 class Watched:
-    """One service through the window of a checkpoint. `counts` are (time, ready routable pods)."""
+    """One service from the first of the steps on. `pods` are its pods at `base`, the revision just
+    before, by uid; `counts` are (time, ready routable pods)."""
 
-    place: Place
-    base: int
-    """The revision just before the change."""
-    baseline: dict[str, Obj] = field(default_factory=dict)
-    """uid → pod, as they were at `base`."""
-    counts: list[tuple[float, int]] = field(default_factory=list)
-    lost: list[Event] = field(default_factory=list)
-    """Events by which a pod of the baseline was deleted or stopped being ready."""
-    _ready: set[str] = field(default_factory=set)
-
-    def begin(self, at: float) -> None:
-        """Count what is ready in the baseline."""
-        pods = self.baseline.values()
-        self._ready = {pod.uid for pod in pods if pod.ready and takes_requests(pod)}
-        self.counts.append((at, len(self._ready)))
+    def __init__(
+        self, point: CasePoint, steps: Sequence[Step], place: Place, *, base: int,
+        pods: Mapping[str, Obj],
+    ) -> None:  # fmt: skip
+        self.point = point
+        self.case = point.case
+        self.steps = steps
+        self.first = steps[0]
+        self.place = place
+        self._base = base
+        self._pods = pods
+        self._ready = {uid for uid, pod in pods.items() if pod.ready and takes_requests(pod)}
+        self.counts = [(self.first.sent_at, len(self._ready))]
+        self.lost: list[Event] = []
+        """Events by which a pod that was ready at `base` was deleted or stopped being ready."""
 
     def follow(self, event: Event) -> None:
         """Take in what happened to one of the service's pods."""
         pod = event.obj
         here = event.type is not EventType.DELETED and pod.ready
-        before = len(self._ready)
         if here and takes_requests(pod):
             self._ready.add(pod.uid)
         else:
             self._ready.discard(pod.uid)
-        if len(self._ready) != before:
+        if len(self._ready) != self.ready:
             self.counts.append((event.at, len(self._ready)))
-        first = self.baseline.get(pod.uid)
+        first = self._pods.get(pod.uid)
         known = any(lost.obj.uid == pod.uid for lost in self.lost)
         if first is not None and first.ready and not here and not known:
             self.lost.append(event)
 
-    def dips(self, floor: int, end: float) -> list[Dip]:
-        """Where fewer than `floor` pods were ready."""
+    def dips(self, floor: int) -> list[Dip]:
+        """Where fewer than `floor` pods were ready until the checkpoint."""
         found: list[Dip] = []
-        since: float | None = None
-        lowest = 0
-        for at, count in [*self.counts, (end, floor)]:
+        since, lowest = None, floor
+        for at, count in [*self.counts, (self.point.at, floor)]:
             if count < floor:
-                lowest = count if since is None else min(lowest, count)
                 since = at if since is None else since
+                lowest = min(lowest, count)
             elif since is not None:
                 found.append(Dip(start=since, end=at, lowest=lowest))
-                since = None
+                since, lowest = None, floor
         return found
+
+    @property
+    def ready_before(self) -> int:
+        return self.counts[0][1]
 
     @property
     def ready(self) -> int:
         """Ready routable pods at the end."""
         return self.counts[-1][1]
 
+    @property
+    def name(self) -> str:
+        """In the graph's own spelling."""
+        named = self.services(graph for point in self.case.points for graph in point.graphs)
+        return named[0].name if named else self.place.service
 
-def watch(case: Case, window: Window, first: Step, point: CasePoint) -> dict[Place, Watched]:
-    """Every service that had pods before the step `first`, followed up to the checkpoint."""
-    base = max(window.after_revision, first.revision_before)
-    watched: dict[Place, Watched] = {}
+    @property
+    def what(self) -> str:
+        """`Worker of agg`."""
+        return f"{self.name} of {self.place.graph}"
+
+    @property
+    def meant(self) -> list[Service]:
+        """The service before and after each step, in order."""
+        return self.services(graph for step in self.steps for graph in (step.before, step.after))
+
+    def services(self, graphs: Iterable[Graph | None]) -> list[Service]:
+        """The service in those of the graphs that have it."""
+        named = (graph for graph in graphs if graph is not None and graph.name == self.place.graph)
+        found = (service_of(graph, self.place.service) for graph in named)
+        return [service for service in found if service is not None]
+
+    @property
+    def before(self) -> Snapshot:
+        """Everything just before the first step."""
+        return self.case.snapshot(self.case.history.at(self._base), ())
+
+    @property
+    def workloads(self) -> list[Obj]:
+        """The workloads of the service just before the first step."""
+        snapshot, lineage = self.before, self.case.lineage
+        return [
+            obj
+            for obj in snapshot.state.of_kind(*WORKLOADS)
+            if obj.namespace == self.case.namespace
+            and snapshot.is_workload(obj)
+            and snapshot.by_operator(obj)
+            and lineage.place(obj.uid) == self.place
+        ]
+
+    @property
+    def above(self) -> set[str]:
+        """uids of what is above the lost pods."""
+        lost = (event.obj.uid for event in self.lost)
+        return {owner.uid for uid in lost for owner in self.case.lineage.above(uid)}
+
+    @property
+    def changes(self) -> list[Change]:
+        """What changed from the first step until the last pod was lost."""
+        return self.case.log.changes(self.first.sent_at, self.lost[-1].at)
+
+    def after_step(self, at: float) -> str:
+        """`2.1 s after image-v2`."""
+        return f"{seconds(at - self.first.sent_at)} after {self.first.name}"
+
+
+def watch(point: CasePoint, steps: Sequence[Step]) -> list[Watched]:
+    """Every service that had pods before the first step, followed up to the checkpoint."""
+    case = point.case
+    base = max(case.history.revision_at(steps[0].sent_at), steps[0].revision_before)
+    pods: dict[Place, dict[str, Obj]] = defaultdict(dict)
     for pod in case.history.at(base).of_kind("Pod"):
         place = case.place_of(pod)
         if place is not None:
-            row = watched.setdefault(place, Watched(place=place, base=base))
-            row.baseline[pod.uid] = pod
-    for row in watched.values():
-        row.begin(window.start)
+            pods[place][pod.uid] = pod
+    watched = {
+        place: Watched(point, steps, place, base=base, pods=own) for place, own in pods.items()
+    }
     for event in case.history.events:
         late = event.revision > point.checkpoint.revision or event.at > point.at
-        if event.obj.kind != "Pod" or event.revision <= base or late:
-            continue
-        place = case.place_of(event.obj)
-        if place in watched:
-            watched[place].follow(event)
-    return watched
+        if event.obj.kind == "Pod" and event.revision > base and not late:
+            place = case.place_of(event.obj)
+            if place in watched:
+                watched[place].follow(event)
+    return list(watched.values())

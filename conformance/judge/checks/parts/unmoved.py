@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from conformance.history.records import Step
 from conformance.judge.case import Case, CasePoint
 from conformance.judge.changes import Act, Change, said_at
+from conformance.judge.checks.parts.telling import of_step
 from conformance.judge.doubts import doubts
 from conformance.judge.findings import finding, or_doubts
 from conformance.judge.state.status import claim
@@ -22,7 +23,6 @@ from conformance.judge.writers import of_graph
 from conformance.model.bounds import FULL_HOLD
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import EVIDENCE_KINDS, Actor, of_platform
-from conformance.model.state import Obj
 from conformance.model.transition import ChangeKind
 from conformance.model.verdict import CheckerName, Finding, Verdict
 
@@ -44,12 +44,20 @@ def unmoved(case: Case, step: Step) -> list[Finding]:
     base = max(window.after_revision, step.revision_before)
 
     def doubtful() -> Iterator[Finding]:
-        yield from _unseen(case, step, base)
-        yield from _too_short(case, step, point, end)
+        target = case.history.at(base).named(step.target_kind, step.target, step.namespace)
+        if target is None and ChangeKind.DEPLOY not in step.kinds:
+            what = f"{step.target_kind} {step.target}"
+            text = f"the record does not have {what}, so it cannot be told whether it moved"
+            yield _unknown(step, text)
+        hold, recorded = case.bounds.hold, end - step.answered_at
+        if end == point.at and recorded < FULL_HOLD * hold:
+            most = f"only {seconds(recorded)} were recorded after it"
+            text = f"{most}, where {seconds(hold)} without a move are needed"
+            yield _unknown(step, text, last_at=end)
         claim = f"nothing moved after {step.name} was refused"
         yield from doubts(case, _NAME, point, window, claim=claim)
 
-    return or_doubts(_moves(case, step, point, base=base, end=end), doubtful)
+    return or_doubts(_moves(step, point, base=base, end=end), doubtful)
 
 
 def _deletes(step: Step) -> bool:
@@ -57,34 +65,12 @@ def _deletes(step: Step) -> bool:
 
 
 def _unknown(step: Step, text: str, last_at: float | None = None) -> Finding:
-    return finding(
-        _NAME, Verdict.UNKNOWN, f"{step.target_kind}/{step.target}",
-        f"{request_of(step)} was refused, but {text}",
-        graph=step.target, step=step.name, first_at=step.sent_at, last_at=last_at,
-    )  # fmt: skip
+    message = f"{request_of(step)} was refused, but {text}"
+    return of_step(_NAME, Verdict.UNKNOWN, step, message, last_at=last_at)
 
 
-def _unseen(case: Case, step: Step, base: int) -> Iterator[Finding]:
-    target = case.history.at(base).named(step.target_kind, step.target, step.namespace)
-    if target is None and ChangeKind.DEPLOY not in step.kinds:
-        text = (
-            f"the record does not have {step.target_kind} {step.target}, so it cannot be told "
-            "whether it moved"
-        )
-        yield _unknown(step, text)
-
-
-def _too_short(case: Case, step: Step, point: CasePoint, end: float) -> Iterator[Finding]:
-    hold, recorded = case.bounds.hold, end - step.answered_at
-    if end == point.at and recorded < FULL_HOLD * hold:
-        text = (
-            f"only {seconds(recorded)} were recorded after it, where {seconds(hold)} without a move "
-            "are needed"
-        )
-        yield _unknown(step, text, last_at=end)
-
-
-def _moves(case: Case, step: Step, point: CasePoint, *, base: int, end: float) -> Iterator[Finding]:
+def _moves(step: Step, point: CasePoint, *, base: int, end: float) -> Iterator[Finding]:
+    case = point.case
     moved: list[tuple[Change, Actor]] = []
     # An operator that was started meanwhile tells of all that it finds, once.
     started = min(case.operator_starts(step.sent_at, end), default=end)
@@ -93,15 +79,21 @@ def _moves(case: Case, step: Step, point: CasePoint, *, base: int, end: float) -
             continue
         writer = case.log.writer(change)
         if change.obj.kind == "Event":
-            told = writer is Actor.OPERATOR and _said_after(change.obj, step.sent_at)
+            told = writer is Actor.OPERATOR and _said_after(change, step.sent_at)
             if told and change.at <= started:
                 moved.append((change, writer))
         elif _counts(change, writer):
             moved.append((change, writer))
         elif _claims(change) and writer in (Actor.OPERATOR, Actor.UNKNOWN):
-            yield _status(case, step, point, change, writer)
+            yield _status(step, point, change, writer)
     if moved:
         yield _moved(step, moved)
+
+
+def _said_after(event: Change, at: float) -> bool:
+    """True unless an Event's own time, in whole seconds, says that what it tells is older."""
+    said = said_at(event.obj)
+    return said is None or said >= int(at)
 
 
 def _counts(change: Change, writer: Actor) -> bool:
@@ -114,6 +106,12 @@ def _counts(change: Change, writer: Actor) -> bool:
         # The platform keeps fields of its own in others' objects; that is no move.
         return writer is Actor.UNKNOWN and of_graph(obj)
     return of_graph(obj) or of_platform(obj)
+
+
+def _claims(change: Change) -> bool:
+    if change.obj.kind not in (GRAPH_KIND, COMPONENT_KIND) or change.before is None:
+        return False
+    return change.act is Act.CHANGED and claim(change.before.status) != claim(change.obj.status)
 
 
 def _moved(step: Step, moved: list[tuple[Change, Actor]]) -> Finding:
@@ -131,20 +129,8 @@ def _moved(step: Step, moved: list[tuple[Change, Actor]]) -> Finding:
     )  # fmt: skip
 
 
-def _said_after(event: Obj, at: float) -> bool:
-    """True unless an Event's own time, in whole seconds, says that what it tells is older."""
-    said = said_at(event)
-    return said is None or said >= int(at)
-
-
-def _claims(change: Change) -> bool:
-    if change.obj.kind not in (GRAPH_KIND, COMPONENT_KIND) or change.before is None:
-        return False
-    return change.act is Act.CHANGED and claim(change.before.status) != claim(change.obj.status)
-
-
-def _status(case: Case, step: Step, point: CasePoint, change: Change, writer: Actor) -> Finding:
-    before = case.before(point)
+def _status(step: Step, point: CasePoint, change: Change, writer: Actor) -> Finding:
+    case, before = point.case, point.case.before(point)
     rested = before is not None and before.checkpoint.hold >= case.bounds.hold
     note = "" if rested else "; it may be the end of earlier work, so it does not gate"
     blamed = rested and writer is Actor.OPERATOR
