@@ -7,7 +7,8 @@ bound, excuses two generations, and then nothing is proven.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from typing import Any
 
 from conformance.judge.case import Case, CasePoint
 from conformance.judge.checks.parts.overlaps import Overlap, overlaps
@@ -27,52 +28,40 @@ _NAME = CheckerName.COEXISTENCE
 
 def check(case: Case) -> CheckResult:
     """What coexisted at a checkpoint, in a rest after one, and on the way there."""
-    findings = [one for point in case.seen for one in _at_checkpoint(point)]
+    findings = [
+        _still_there(point, row) for point in case.seen for row in doublings(point.snapshot)
+    ]
     reported = {(one.step, one.graph, one.evidence["service"]) for one in findings}
     for overlap in overlaps(case):
+        service = overlap.row.service
         for point in case.seen:
-            if (point.last_step, overlap.graph, overlap.service) not in reported:
+            if (point.last_step, service.graph.name, service.name) not in reported:
                 findings += _in_time(overlap, point)
     findings += blind_spots(case, _NAME)
     return CheckResult(checker=_NAME, findings=tuple(findings), looked_at=len(case.seen))
 
 
-def _at_checkpoint(point: CasePoint) -> Iterable[Finding]:
-    for row in doublings(point.snapshot):
-        rollout = _rollout(point, row)
-        still = "exists" if len(row.stale) == 1 else "exist"
-        told = origin(point.case, point.state, row.objects)
-        message = (
-            f"{nouns(row.stale)}{_of_service(point, row)} still {still} "
-            f"{elapsed(point, row.service.name)}; {told}"
-        )
-        if rollout is not None:
-            message += f"; {'.'.join(rollout.path)} says that a rollout is in progress"
-        yield finding(
-            _NAME,
-            Verdict.VIOLATES if rollout is None else Verdict.UNKNOWN,
-            row.stale[0],
-            message,
-            graph=row.service.graph.name,
-            step=point.last_step,
-            first_at=_began(point.case, row.objects),
-            last_at=point.at,
-            **_evidence(row),
-        )
-
-
-def _of_service(point: CasePoint, row: Together) -> str:
-    """Named unless the change names it already."""
-    step = relevant(point.steps, row.service.name)
-    told = step is not None and row.service.name in step.services
-    return "" if told else f" of service {row.service.name}"
-
-
-def _began(case: Case, objects: tuple[Obj, ...]) -> float | None:
-    """When the last of them came to be, which is when they began to coexist."""
-    lives = (case.history.lives.get(obj.uid) for obj in objects)
-    created = [life.created_at for life in lives if life is not None]
-    return max((at for at in created if at is not None), default=None)
+def _still_there(point: CasePoint, row: Together) -> Finding:
+    service = row.service.name
+    step = relevant(point.steps, service)
+    # Named unless the change names it already.
+    named = step is not None and service in step.services
+    of_service = "" if named else f" of service {service}"
+    still = "exists" if len(row.stale) == 1 else "exist"
+    message = (
+        f"{nouns(row.stale)}{of_service} still {still} {elapsed(point, service)}; "
+        f"{origin(point.case, point.state, row.objects)}"
+    )
+    rollout = _rollout(point, row)
+    if rollout is not None:
+        message += f"; {'.'.join(rollout.path)} says that a rollout is in progress"
+    lives = (point.case.history.lives.get(obj.uid) for obj in row.objects)
+    created = (life.created_at for life in lives if life is not None)
+    return _finding(
+        point, row, Verdict.VIOLATES if rollout is None else Verdict.UNKNOWN, message,
+        # They began to coexist when the last of them came to be.
+        first_at=max((at for at in created if at is not None), default=None), last_at=point.at,
+    )  # fmt: skip
 
 
 def _rollout(point: CasePoint, row: Together) -> Rollout | None:
@@ -81,10 +70,8 @@ def _rollout(point: CasePoint, row: Together) -> Rollout | None:
     if row.what is Doubling.KINDS or point.held or root is None:
         return None
     for rollout in point.case.profile.rollouts:
-        if root.at(*rollout.path) not in rollout.values:
-            continue
-        since = _reported_since(point, root, rollout)
-        if point.at - since <= rollout.bound:
+        reported = root.at(*rollout.path) in rollout.values
+        if reported and point.at - _reported_since(point, root, rollout) <= rollout.bound:
             return rollout
     return None
 
@@ -103,92 +90,62 @@ def _reported_since(point: CasePoint, root: Obj, rollout: Rollout) -> float:
     return since
 
 
-def _in_time(overlap: Overlap, point: CasePoint) -> Iterable[Finding]:
+def _in_time(overlap: Overlap, point: CasePoint) -> Iterator[Finding]:
     """What an overlap means for a checkpoint: it fell into the rest there, or was on the way to it."""
     reached = point.checkpoint.reached_at
-    if point.held and reached is not None:
-        within = overlap.from_at < point.rests_until and _ended(overlap, point) > reached
-        if within and _lasts(overlap, reached):
-            return [_at_rest(overlap, point, reached)]
-    if point.begins <= overlap.from_at <= point.at:
-        return [_on_the_way(overlap, point)]
-    return []
+    if point.held and reached is not None and _at_rest(overlap, point, reached):
+        how = (
+            f"at rest, {max(0.0, overlap.from_at - reached):.1f} s after the state had been reached"
+        )
+        whose = origin(point.case, overlap.state, overlap.row.objects)
+        yield _overlapped(overlap, point, Verdict.VIOLATES, f" {how}; {whose}")
+    elif point.begins <= overlap.from_at <= point.at:
+        yield _on_the_way(overlap, point)
 
 
-def _ended(overlap: Overlap, point: CasePoint) -> float:
-    """When it ended; an overlap that lasts ends after everything else."""
-    return overlap.end_or(max(point.case.history.events[-1].at, point.rests_until))
-
-
-def _lasts(overlap: Overlap, reached: float) -> bool:
+def _at_rest(overlap: Overlap, point: CasePoint, reached: float) -> bool:
     """True if it began in the rest, or lasted into it: an end that arrived an instant after the
     driver looked is the end of the transition, not a part of the rest."""
-    into = overlap.to_at is None or overlap.to_at - reached > REST_EDGE
-    return overlap.from_at > reached or into
-
-
-def _at_rest(overlap: Overlap, point: CasePoint, reached: float) -> Finding:
-    row = overlap.row
-    message = (
-        f"{nouns(row.stale)} of service {overlap.service} existed beside {nouns(row.kept)} for "
-        f"{_length(overlap, point)} at rest, {max(0.0, overlap.from_at - reached):.1f} s after the "
-        f"state had been reached; {origin(point.case, overlap.state, row.objects)}"
-    )
-    return _finding(overlap, point, Verdict.VIOLATES, message)
+    lasts = overlap.to_revision is None
+    # An overlap that lasts ends after everything else.
+    end = max(overlap.to_at, point.rests_until) if lasts else overlap.to_at
+    into = overlap.from_at > reached or lasts or end - reached > REST_EDGE
+    return overlap.from_at < point.rests_until and end > reached and into
 
 
 def _on_the_way(overlap: Overlap, point: CasePoint) -> Finding:
-    row, policy = overlap.row, point.case.profile.overlap
-    step = relevant(point.steps, overlap.service)
+    policy = point.case.profile.overlap
+    step = relevant(point.steps, overlap.row.service.name)
     after = f" after {describe(step)}" if step else ""
-    message = (
-        f"{nouns(row.stale)} of service {overlap.service} existed beside {nouns(row.kept)} for "
-        f"{_length(overlap, point)}{after}"
-    )
     if policy.allowed:
-        message += f"; the profile allows it until the deadline ({policy.reason})"
-        return _finding(overlap, point, Verdict.CONFORMS, message)
-    told = origin(point.case, overlap.state, row.objects)
-    message += f", and the profile promises no overlap; {told}"
-    return _finding(overlap, point, Verdict.VIOLATES, message)
+        allowed = f"; the profile allows it until the deadline ({policy.reason})"
+        return _overlapped(overlap, point, Verdict.CONFORMS, f"{after}{allowed}")
+    whose = origin(point.case, overlap.state, overlap.row.objects)
+    text = f"{after}, and the profile promises no overlap; {whose}"
+    return _overlapped(overlap, point, Verdict.VIOLATES, text)
 
 
-def _seconds(overlap: Overlap, point: CasePoint) -> float:
-    return overlap.end_or(point.case.history.events[-1].at) - overlap.from_at
-
-
-def _length(overlap: Overlap, point: CasePoint) -> str:
-    end = "the end" if overlap.to_revision is None else overlap.to_revision
-    seconds = max(0.0, _seconds(overlap, point))
-    return f"{seconds:.2f} s (revisions {overlap.from_revision} to {end})"
-
-
-def _finding(overlap: Overlap, point: CasePoint, verdict: Verdict, message: str) -> Finding:
-    case, seconds = point.case, _seconds(overlap, point)
+def _overlapped(overlap: Overlap, point: CasePoint, verdict: Verdict, text: str) -> Finding:
+    case, row = point.case, overlap.row
     ordered = case.history.header.total_order
-    if verdict is Verdict.VIOLATES and not ordered and seconds < case.bounds.out_of_order:
+    if verdict is Verdict.VIOLATES and not ordered and overlap.seconds < case.bounds.out_of_order:
         # Without one order of all kinds, what arrived in this order need not have happened in it.
         verdict = Verdict.UNKNOWN
+    return _finding(
+        point, row, verdict,
+        f"{nouns(row.stale)} of service {row.service.name} existed beside {nouns(row.kept)} for "
+        f"{overlap.length}{text}",
+        first_at=overlap.from_at, last_at=overlap.to_at, from_revision=overlap.from_revision,
+        to_revision=overlap.to_revision, seconds=round(overlap.seconds, 3),
+    )  # fmt: skip
+
+
+def _finding(
+    point: CasePoint, row: Together, verdict: Verdict, message: str, **more: Any
+) -> Finding:
     return finding(
-        _NAME,
-        verdict,
-        overlap.row.stale[0],
-        message,
-        graph=overlap.graph,
-        step=point.last_step,
-        first_at=overlap.from_at,
-        last_at=overlap.end_or(case.history.events[-1].at),
-        **_evidence(overlap.row),
-        from_revision=overlap.from_revision,
-        to_revision=overlap.to_revision,
-        seconds=round(seconds, 3),
-    )
-
-
-def _evidence(row: Together) -> dict[str, object]:
-    return {
-        "service": row.service.name,
-        "what": str(row.what),
-        "stale": [subject(obj) for obj in row.stale],
-        "kept": [subject(obj) for obj in row.kept],
-    }
+        _NAME, verdict, row.stale[0], message,
+        graph=row.service.graph.name, step=point.last_step, service=row.service.name,
+        what=str(row.what), stale=[subject(obj) for obj in row.stale],
+        kept=[subject(obj) for obj in row.kept], **more,
+    )  # fmt: skip

@@ -25,19 +25,22 @@ class Overlap:
     of its beginning.
     """
 
-    graph: str
-    service: str
-    what: Doubling
-    from_revision: int
-    from_at: float
     row: Together
     state: State
+    from_revision: int
+    from_at: float
     to_revision: int | None = None
-    to_at: float | None = None
+    to_at: float
 
-    def end_or(self, at: float) -> float:
-        """When it ended, or `at` if it never did."""
-        return at if self.to_at is None else self.to_at
+    @property
+    def seconds(self) -> float:
+        return self.to_at - self.from_at
+
+    @property
+    def length(self) -> str:
+        """`1.20 s (revisions 40 to 44)`."""
+        end = "the end" if self.to_revision is None else self.to_revision
+        return f"{max(0.0, self.seconds):.2f} s (revisions {self.from_revision} to {end})"
 
 
 def overlaps(case: Case) -> list[Overlap]:
@@ -51,20 +54,34 @@ def overlaps(case: Case) -> list[Overlap]:
             if not row.shrinking
         }
         for key in running.keys() - now.keys():
-            overlap = running.pop(key)
-            ended.append(replace(overlap, to_revision=event.revision, to_at=event.at))
+            ended.append(replace(running.pop(key), to_revision=event.revision, to_at=event.at))
         for key in now.keys() - running.keys():
             running[key] = Overlap(
-                graph=key[0], service=key[1], what=key[2], from_revision=event.revision,
-                from_at=event.at, row=now[key], state=snapshot.state,
+                row=now[key], state=snapshot.state, from_revision=event.revision, from_at=event.at,
+                to_at=case.history.events[-1].at,
             )  # fmt: skip
-    return sorted([*ended, *running.values()], key=lambda o: (o.from_revision, o.graph, o.service))
+    return sorted([*ended, *running.values()], key=_order)
+
+
+def _order(overlap: Overlap) -> tuple[int, str, str]:
+    service = overlap.row.service
+    return overlap.from_revision, service.graph.name, service.name
 
 
 def _snapshots(case: Case) -> Iterator[tuple[Event, Snapshot]]:
     """After each event of a graph, component or workload: what there was of these."""
     objects: dict[str, Obj] = {}
-    intents: dict[tuple[str, int], Graph | None] = {}
+    known: dict[tuple[str, int], Graph | None] = {}
+
+    def asked(roots: Iterable[Obj]) -> tuple[Graph, ...]:
+        """What these ask for, each generation read once."""
+        own = [root for root in roots if root.uid not in case.others]
+        for root in own:
+            if (root.uid, root.generation) not in known:
+                known[root.uid, root.generation] = intent(root)
+        graphs = (known[root.uid, root.generation] for root in own)
+        return tuple(graph for graph in graphs if graph is not None)
+
     for event in case.history.events:
         obj = event.obj
         concerns = obj.kind in (GRAPH_KIND, COMPONENT_KIND) or workload_kind(obj) is not None
@@ -76,28 +93,4 @@ def _snapshots(case: Case) -> Iterator[tuple[Event, Snapshot]]:
             objects[obj.uid] = obj
         state = State(objects.values(), revision=event.revision, at=event.at)
         bare = (one for one in state.of_kind(COMPONENT_KIND) if not one.owners)
-        yield (
-            event,
-            case.snapshot(
-                state,
-                _asked(state.of_kind(GRAPH_KIND), case.others, intents),
-                _asked(bare, case.others, intents),
-            ),
-        )
-
-
-def _asked(
-    roots: Iterable[Obj],
-    others: frozenset[str],
-    known: dict[tuple[str, int], Graph | None],
-) -> tuple[Graph, ...]:
-    """What these graphs ask for, each generation read once."""
-    found = []
-    for root in roots:
-        key = (root.uid, root.generation)
-        if key not in known:
-            known[key] = intent(root)
-        graph = known[key]
-        if graph is not None and root.uid not in others:
-            found.append(graph)
-    return tuple(found)
+        yield event, case.snapshot(state, asked(state.of_kind(GRAPH_KIND)), asked(bare))
