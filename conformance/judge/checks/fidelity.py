@@ -9,6 +9,7 @@ still be what the user wrote.
 from __future__ import annotations
 
 import fnmatch
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -32,15 +33,15 @@ _NAME = CheckerName.FIDELITY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shown:
-    """A pod spec to compare, and the object that shows it."""
+    """A pod spec to compare, and the object that shows it. `leads` is False for the followers of a
+    group, whose command is the operator's affair."""
 
     obj: Obj
-    where: str
+    where: str = ""
     spec: Mapping[str, Any]
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     leads: bool
-    """False for the followers of a group, whose command is the operator's affair."""
 
 
 def check(case: Case) -> CheckResult:
@@ -50,7 +51,7 @@ def check(case: Case) -> CheckResult:
     for point in case.judged:
         if point.interrupted:
             continue
-        findings += users_graph(case, point)
+        findings += users_graph(point)
         if point.checkpoint.blocked:
             continue
         for service in point.snapshot.services:
@@ -71,34 +72,25 @@ def _disagreed(point: CasePoint) -> Iterator[Finding]:
         yield finding(_NAME, Verdict.UNKNOWN, point.name, text, last_at=point.at)
 
 
-# What there is to compare ---------------------------------------------------------------------
-
-
 def _shown(service: ServiceSnapshot) -> Iterator[_Shown]:
+    """What there is to compare. At zero replicas no workload, or an empty one, is right; an empty one
+    runs nothing."""
     if not service.service.groups:
-        # At zero replicas no workload, or an empty one, is right; an empty one runs nothing.
         return
     for workload in service.right:
-        if not workload.deleting:
-            yield from _templates(workload)
+        rows = [] if workload.deleting else WORKLOADS[workload.kind].templates_of(workload)
+        for place, template in rows:
+            metadata = template.get("metadata") or {}
+            yield _Shown(
+                obj=workload, where=f" {place.name}", spec=template.get("spec") or {},
+                labels=metadata.get("labels") or {}, annotations=metadata.get("annotations") or {},
+                leads=place.leads,
+            )  # fmt: skip
     for pod in service.live_pods:
         yield _Shown(
-            obj=pod, where="", spec=pod.spec, labels=pod.labels, annotations=pod.annotations,
+            obj=pod, spec=pod.spec, labels=pod.labels, annotations=pod.annotations,
             leads=takes_requests(pod),
         )  # fmt: skip
-
-
-def _templates(workload: Obj) -> Iterator[_Shown]:
-    for place, template in WORKLOADS[workload.kind].templates_of(workload):
-        metadata = template.get("metadata") or {}
-        yield _Shown(
-            obj=workload, where=f" {place.name}", spec=template.get("spec") or {},
-            leads=place.leads, labels=metadata.get("labels") or {},
-            annotations=metadata.get("annotations") or {},
-        )  # fmt: skip
-
-
-# Comparing ------------------------------------------------------------------------------------
 
 
 def _compared(point: CasePoint, service: ServiceSnapshot, shown: list[_Shown]) -> Iterator[Finding]:
@@ -107,14 +99,17 @@ def _compared(point: CasePoint, service: ServiceSnapshot, shown: list[_Shown]) -
             f"Service {service.name} of {service.graph.name} has no workload of the wanted kind at "
             f"{point.name}, so there is nothing to compare with what the user wrote"
         )
-        yield finding(
-            _NAME, Verdict.UNKNOWN, service.name, text,
-            graph=service.graph.name, last_at=point.at,
-        )  # fmt: skip
-    by_field: dict[str, list[tuple[_Shown, Difference]]] = {}
+        graph = service.graph.name
+        yield finding(_NAME, Verdict.UNKNOWN, service.name, text, graph=graph, last_at=point.at)
+    by_field: dict[str, list[tuple[_Shown, Difference]]] = defaultdict(list)
+    profile = point.case.profile
     for row in shown:
-        for difference in _differences(service.service, row, point.case.profile):
-            by_field.setdefault(difference.field, []).append((row, difference))
+        for difference in pod_differences(
+            service.service, spec=row.spec, labels=row.labels, annotations=row.annotations,
+            reserved=profile.labels.reserved, runs=row.leads,
+        ):  # fmt: skip
+            if not _excepted(difference.field, service.service, profile):
+                by_field[difference.field].append((row, difference))
     for rows in by_field.values():
         yield _lacking(point, service, rows)
 
@@ -137,18 +132,6 @@ def _lacking(
     )  # fmt: skip
 
 
-def _differences(service: Service, row: _Shown, profile: Profile) -> Iterator[Difference]:
-    found = pod_differences(
-        service,
-        spec=row.spec,
-        labels=row.labels,
-        annotations=row.annotations,
-        reserved=profile.labels.reserved,
-        runs=row.leads,
-    )
-    return (one for one in found if not _excepted(one.field, service, profile))
-
-
 def _excepted(field: str, service: Service, profile: Profile) -> bool:
     shape = "multinode" if service.multinode else "single"
     return any(
@@ -160,9 +143,7 @@ def _excepted(field: str, service: Service, profile: Profile) -> bool:
 
 def _rolling(service: ServiceSnapshot) -> bool:
     """True while the graph's status reports a rollout in progress, which excuses old pods."""
-    root = service.root
+    root, rollouts = service.root, service.profile.rollouts
     if root is None or root.kind != GRAPH_KIND:
         return False
-    return any(
-        str(root.at(*rollout.path)) in rollout.values for rollout in service.profile.rollouts
-    )
+    return any(str(root.at(*rollout.path)) in rollout.values for rollout in rollouts)

@@ -24,25 +24,20 @@ _ENDED = {*_BY_SUITE, OperatorEventKind.EXITED}
 def check(case: Case) -> CheckResult:
     """Judge what happened to the operator's process during the case."""
     events = case.history.operator_events
-    if not any(event.kind in _SIGNS for event in events):
-        hidden = any(mark.kind == "Pod" for mark in case.history.unseen)
-        why = "The suite may not see pods, and the history has" if hidden else "The history has"
-        text = (
-            f"{why} no sign that the operator was started or became ready, so its health cannot be "
-            "judged"
-        )
-        unseen = _finding(case, Verdict.UNKNOWN, text)
-        return CheckResult(checker=_NAME, findings=(unseen, *_crashes(case)))
-    findings = (*_crashes(case), *_restarts(case), *_absent(case))
-    return CheckResult(checker=_NAME, findings=findings, looked_at=len(events))
+    if any(event.kind in _SIGNS for event in events):
+        findings = (*_crashes(case), *_restarts(case), *_absent(case))
+        return CheckResult(checker=_NAME, findings=findings, looked_at=len(events))
+    hidden = any(mark.kind == "Pod" for mark in case.history.unseen)
+    why = "The suite may not see pods, and the history has" if hidden else "The history has"
+    text = f"{why} no sign that the operator was started or became ready, so its health cannot be"
+    unseen = finding(
+        _NAME, Verdict.UNKNOWN, f"operator/{case.history.header.operator}", f"{text} judged"
+    )
+    return CheckResult(checker=_NAME, findings=(unseen, *_crashes(case)))
 
 
-def _finding(
-    case: Case, verdict: Verdict, message: str, event: OperatorEvent | None = None
-) -> Finding:
+def _finding(case: Case, event: OperatorEvent, message: str, verdict: Verdict) -> Finding:
     about = f"operator/{case.history.header.operator}"
-    if event is None:
-        return finding(_NAME, verdict, about, message)
     return finding(_NAME, verdict, about, message, first_at=event.at, log=event.text)
 
 
@@ -58,48 +53,39 @@ def _where(case: Case, event: OperatorEvent) -> str:
 def _crashes(case: Case) -> Iterator[Finding]:
     for event in case.history.operator_events:
         text = event.text.strip()
+        crashed = event.kind is OperatorEventKind.LOG and is_crash(event.text)
         if event.kind is OperatorEventKind.EXITED:
             said = f" ({text})" if text else ""
             message = f"The operator exited by itself {_where(case, event)}{said}"
-        elif event.kind is OperatorEventKind.PANIC or _crashed(event):
+        elif event.kind is OperatorEventKind.PANIC or crashed:
             message = f"The operator panicked {_where(case, event)}: {text}"
         else:
             continue
-        yield _finding(case, Verdict.VIOLATES, message, event)
-
-
-def _crashed(event: OperatorEvent) -> bool:
-    return event.kind is OperatorEventKind.LOG and is_crash(event.text)
+        yield _finding(case, event, message, Verdict.VIOLATES)
 
 
 def _restarts(case: Case) -> Iterator[Finding]:
     """A start while it already ran: something else than the suite started it again."""
     running = False
     for event in case.history.operator_events:
-        if event.kind is OperatorEventKind.STARTED:
-            if running:
-                message = (
-                    f"The operator was started again {_where(case, event)}, although the suite had "
-                    "not ended it"
-                )
-                yield _finding(case, Verdict.VIOLATES, message, event)
-            running = True
-        elif event.kind in _ENDED:
-            running = False
+        if event.kind is OperatorEventKind.STARTED and running:
+            message = (
+                f"The operator was started again {_where(case, event)}, although the suite had not "
+                "ended it"
+            )
+            yield _finding(case, event, message, Verdict.VIOLATES)
+        started = event.kind is OperatorEventKind.STARTED
+        running = started or (running and event.kind not in _ENDED)
 
 
 def _absent(case: Case) -> Iterator[Finding]:
     """An operator that the suite ended and did not start again says nothing at a later checkpoint."""
-    ended: OperatorEvent | None = None
-    for event in case.history.operator_events:
-        if event.kind in _BY_SUITE:
-            ended = event
-        elif event.kind in _SIGNS:
-            ended = None
-    if ended is not None and case.judged and case.judged[-1].at > ended.at:
-        last = case.judged[-1]
-        message = (
-            f"The operator was not running at {last.name}: the suite ended it "
-            f"{seconds(last.at - ended.at)} before and did not start it again"
-        )
-        yield _finding(case, Verdict.UNKNOWN, message, ended)
+    events = [e for e in case.history.operator_events if e.kind in _BY_SUITE | _SIGNS]
+    last = case.judged[-1] if case.judged else None
+    if not last or not events or events[-1].kind in _SIGNS or last.at <= events[-1].at:
+        return
+    message = (
+        f"The operator was not running at {last.name}: the suite ended it "
+        f"{seconds(last.at - events[-1].at)} before and did not start it again"
+    )
+    yield _finding(case, events[-1], message, Verdict.UNKNOWN)

@@ -59,39 +59,30 @@ def _still_deleting(point: CasePoint, row: Mismatch) -> bool:
 def _unattributed(point: CasePoint) -> Iterator[Finding]:
     """Objects in the namespace without an owner in it and without label: the operator's if it wrote
     them."""
+    case = point.case
     for obj in unattributed(point.snapshot):
-        creator = point.case.creator(obj.uid)
+        creator = case.creator(obj.uid)
         owned = "has no owner in its namespace" if obj.owners else "has no owner"
-        above = [] if obj.owners else _once_below(point.case, obj)
+        # The platform's own objects stay for ever if their owner is deleted with propagationPolicy
+        # Orphan.
+        above = [] if obj.owners else case.lineage.above(obj.uid)
         if creator is Actor.OPERATOR:
             text = f"{owned} and belongs to no graph by its labels"
-            yield _finding(point, obj, text, creator, Verdict.VIOLATES)
-        elif above:
+            yield _finding(point, obj, text, Verdict.VIOLATES)
+        elif any(owner.kind in (GRAPH_KIND, COMPONENT_KIND) for owner in above):
             text = f"{owned} any more, and was below {noun(above[-1])} once"
-            blamed = any(_deleted_by_operator(point, owner) for owner in above)
-            verdict = Verdict.VIOLATES if blamed else Verdict.UNKNOWN
-            yield _finding(point, obj, text, creator, verdict)
+            verdict = Verdict.VIOLATES if _deleted_by_operator(point, above) else Verdict.UNKNOWN
+            yield _finding(point, obj, text, verdict)
         elif creator is Actor.UNKNOWN:
             text = f"{owned}, and the audit log does not tell whose it is"
-            yield _finding(point, obj, text, creator, Verdict.UNKNOWN)
+            yield _finding(point, obj, text, Verdict.UNKNOWN)
 
 
-def _once_below(case: Case, obj: Obj) -> list[Obj]:
-    """What the object was below before it lost its owners, up to a graph or component; empty if it
-    was below none. The platform's own objects stay for ever if their owner is deleted with
-    propagationPolicy Orphan."""
-    above = case.lineage.above(obj.uid)
-    return above if any(o.kind in (GRAPH_KIND, COMPONENT_KIND) for o in above) else []
-
-
-def _deleted_by_operator(point: CasePoint, obj: Obj) -> bool:
-    log = point.case.log
-    return any(
-        change.obj.uid == obj.uid
-        and change.act is Act.DELETED
-        and log.writer(change) is Actor.OPERATOR
-        for change in log.changes(0.0, point.at)
-    )
+def _deleted_by_operator(point: CasePoint, objects: list[Obj]) -> bool:
+    """True if the operator deleted one of these until the checkpoint."""
+    log, uids = point.case.log, {obj.uid for obj in objects}
+    changes = (one for one in log.changes(0.0, point.at) if one.obj.uid in uids)
+    return any(one.act is Act.DELETED and log.writer(one) is Actor.OPERATOR for one in changes)
 
 
 def _elsewhere(point: CasePoint, mentions: _Mentions) -> Iterator[Finding]:
@@ -111,30 +102,22 @@ def _elsewhere(point: CasePoint, mentions: _Mentions) -> Iterator[Finding]:
         if case.history.lives[obj.uid].created_revision is None or not mentions.in_(obj):
             continue
         where = f"in namespace {obj.namespace}" if obj.namespace else "cluster-scoped"
-        text = f"({where}) names this case and still exists after its last graph is gone"
+        why = "still exists after its last graph is gone"
         if served:
-            text = (
-                f"({where}) names this case and runs an image of its graphs outside its namespace"
-            )
-        early = not served and _within_deletion(point)
+            why = "runs an image of its graphs outside its namespace"
+        # The driver waits for the case's own namespace only, so what is left elsewhere while a
+        # deletion may still take its time is not proven to stay.
+        deadline = case.bounds.deletion_deadline
+        early = not served and any(point.at < at + deadline for at in case.deletions.values())
         verdict = Verdict.UNKNOWN if early else blame(creator)
-        yield _finding(point, obj, text, creator, verdict)
+        yield _finding(point, obj, f"({where}) names this case and {why}", verdict)
 
 
 def _images(point: CasePoint) -> set[str]:
     """The images of every service that the graphs had until then, so of what may run on, too."""
-    meant = list(point.graphs)
-    for step in point.case.history.steps:
-        if step.sent_at <= point.at:
-            meant += [graph for graph in (step.before, step.after) if graph is not None]
-    return {service.image for graph in meant for service in graph.services} - {""}
-
-
-def _within_deletion(point: CasePoint) -> bool:
-    """True while a deletion may still take its time. The driver waits for the case's own namespace
-    only, so what is left elsewhere this early is not proven to stay."""
-    deadline = point.case.bounds.deletion_deadline
-    return any(point.at < at + deadline for at in point.case.deletions.values())
+    steps = [step for step in point.case.history.steps if step.sent_at <= point.at]
+    meant = [*point.graphs, *(graph for step in steps for graph in (step.before, step.after))]
+    return {one.image for graph in meant if graph for one in graph.services} - {""}
 
 
 class _Mentions:
@@ -162,13 +145,12 @@ def _strings(value: object) -> list[str]:
     return [text for item in value for text in _strings(item)] if isinstance(value, list) else []
 
 
-def _finding(point: CasePoint, obj: Obj, text: str, creator: Actor, verdict: Verdict) -> Finding:
+def _finding(point: CasePoint, obj: Obj, text: str, verdict: Verdict) -> Finding:
+    case = point.case
     return finding(
         _NAME, verdict, obj,
         f"{noun(obj)} {text}, {elapsed(point)}; it is {owned_by(point.state, obj)}, created by "
-        f"{by(creator)}",
-        step=point.last_step,
-        first_at=point.case.history.lives[obj.uid].created_at,
-        last_at=point.at,
+        f"{by(case.creator(obj.uid))}",
+        step=point.last_step, first_at=case.history.lives[obj.uid].created_at, last_at=point.at,
         service="", objects=[subject(obj)], checkpoint=point.name,
     )  # fmt: skip
