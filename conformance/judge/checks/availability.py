@@ -1,9 +1,6 @@
 """Availability: a service never has fewer ready routable pods than its workload's strategy allows
 while image or replicas change; a service that no step touches keeps its pods.
 
-A change of the number alone replaces no pod that it need not: no budget is short where each old pod
-goes as a new one is ready, and yet every request that runs is cut off, and every model loaded again.
-
 Toggles and node count changes have no budget unless the profile declares one
 (`availability_on_toggle`); their gap is reported with its exact length and does not gate.
 """
@@ -23,7 +20,7 @@ from conformance.judge.findings import CheckResult, blame, finding
 from conformance.judge.lineage import Place
 from conformance.judge.wording import by, count, noun, nouns, seconds
 from conformance.model.graph import Service
-from conformance.model.kinds import WORKLOADS, Actor, of_platform, workload_kind
+from conformance.model.kinds import WORKLOADS, Actor, of_platform
 from conformance.model.state import Obj
 from conformance.model.transition import ChangeKind
 from conformance.model.verdict import CheckerName, Finding, Verdict
@@ -136,14 +133,13 @@ def _untouched(one: Watched) -> Iterator[Finding]:
 def _cause(one: Watched, gone: set[str]) -> str:
     """Why the loss is the operator's: it deleted the pod, or something above it was changed; empty if
     it is not. What the garbage collector deleted above the pod was asked for by somebody, too."""
-    above = one.above
-    for change in one.changes:
+    for change, above in one.changes:
         obj, deleted = change.obj, change.act is Act.DELETED
         writer = one.case.log.writer(change)
         if obj.uid in gone and deleted and writer is Actor.OPERATOR:
             return "the operator deleted it"
-        moved = deleted or Part.SPEC in change.parts
-        if obj.uid in above and moved and not of_platform(obj) and writer is not Actor.SUITE:
+        moved = above and (deleted or Part.SPEC in change.parts)
+        if moved and not of_platform(obj) and writer is not Actor.SUITE:
             return f"{by(writer)} {'deleted' if deleted else 'rewrote'} {noun(obj)} above it"
     return ""
 
@@ -189,8 +185,9 @@ def _below(one: Watched, floor: int, dip: Dip) -> Finding:
 
 
 def _replaced(one: Watched) -> Iterator[Finding]:
-    """More pods lost than the steps need, where a template above them was written or a workload made
-    again. A pod that goes by itself (a node went silent) proves nothing."""
+    """More pods lost than a change of nothing but their number needs, where a template above them was
+    written or a workload made again. Each may go as a new one is ready, so that no budget is short, and
+    yet every request that runs is cut off. A pod that goes by itself proves nothing."""
     lost, meant = one.lost, one.meant
     groups = [service.groups for service in meant]
     spare = max(0, groups[0] - min(groups)) * meant[0].size
@@ -209,21 +206,14 @@ def _replaced(one: Watched) -> Iterator[Finding]:
 
 def _replacing(one: Watched) -> Change | None:
     """The first write by which the pods had to go."""
-    pods, above, snapshot = {event.obj.uid for event in one.lost}, one.above, one.before
-    for change in one.changes:
+    pods, snapshot = {event.obj.uid for event in one.lost}, one.before
+    for change, above in one.changes:
+        obj, before, deleted = change.obj, change.before, change.act is Act.DELETED
         # A StatefulSet that an LWS is made of comes and goes with its group.
-        workload = snapshot.is_workload(change.obj) and not of_platform(change.obj)
-        if workload and change.obj.uid in above and _remade(change):
-            return change
-        deleted = change.obj.uid in pods and change.act is Act.DELETED
-        if deleted and one.case.log.writer(change) is Actor.OPERATOR:
+        if above and snapshot.is_workload(obj) and not of_platform(obj):
+            templates = WORKLOADS[obj.kind].templates_of
+            if deleted or (before is not None and templates(before) != templates(obj)):
+                return change
+        if obj.uid in pods and deleted and one.case.log.writer(change) is Actor.OPERATOR:
             return change
     return None
-
-
-def _remade(change: Change) -> bool:
-    """True for a workload that got another pod template, or that was deleted."""
-    row, before = workload_kind(change.obj), change.before
-    if row is None or change.act is Act.DELETED:
-        return row is not None
-    return before is not None and row.templates_of(before) != row.templates_of(change.obj)

@@ -1,29 +1,64 @@
-"""Coexistence: two kinds of workload, or two generations, of one service.
-
-At rest never. Until the deadline the declared overlap policy decides, and an allowed overlap is
-reported with its exact length. Past it only a rollout that the status reports, within its declared
-bound, excuses two generations, and then nothing is proven.
-"""
+"""Coexistence: two kinds of workload, or two generations, of one service. At rest never; until the
+deadline the declared overlap policy decides, and an allowed overlap is reported with its exact length;
+past it only a rollout that the status reports, within its declared bound, excuses two generations, and
+then nothing is proven."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
+from conformance.history.records import Event, EventType
 from conformance.judge.case import Case, CasePoint
-from conformance.judge.checks.parts.overlaps import Overlap, overlaps
 from conformance.judge.doubts import blind_spots
 from conformance.judge.findings import CheckResult, finding
+from conformance.judge.intent import intent
 from conformance.judge.sentences import elapsed, origin
+from conformance.judge.snapshot import Snapshot
 from conformance.judge.state.coexistence import Doubling, Together, doublings
 from conformance.judge.steps import describe, relevant
 from conformance.judge.wording import nouns, subject
 from conformance.model.bounds import REST_EDGE
 from conformance.model.exemptions import Rollout
-from conformance.model.state import Obj
+from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, Graph
+from conformance.model.kinds import workload_kind
+from conformance.model.state import Obj, State
 from conformance.model.verdict import CheckerName, Finding, Verdict
 
 _NAME = CheckerName.COEXISTENCE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Overlap:
+    """A stretch in which one service had two of what it may have one of: from the write that began it
+    to the one that ended it (None: it lasts), and when these arrived. `row` and `state` are of its
+    beginning."""
+
+    row: Together
+    state: State
+    from_revision: int
+    from_at: float
+    to_revision: int | None = None
+    to_at: float
+
+    @property
+    def graph(self) -> str:
+        return self.row.service.graph.name
+
+    @property
+    def service(self) -> str:
+        return self.row.service.name
+
+    @property
+    def seconds(self) -> float:
+        return self.to_at - self.from_at
+
+    @property
+    def length(self) -> str:
+        """`1.20 s (revisions 40 to 44)`."""
+        end = "the end" if self.to_revision is None else self.to_revision
+        return f"{max(0.0, self.seconds):.2f} s (revisions {self.from_revision} to {end})"
 
 
 def check(case: Case) -> CheckResult:
@@ -32,10 +67,9 @@ def check(case: Case) -> CheckResult:
         _still_there(point, row) for point in case.seen for row in doublings(point.snapshot)
     ]
     reported = {(one.step, one.graph, one.evidence["service"]) for one in findings}
-    for overlap in overlaps(case):
-        service = overlap.row.service
+    for overlap in _overlaps(case):
         for point in case.seen:
-            if (point.last_step, service.graph.name, service.name) not in reported:
+            if (point.last_step, overlap.graph, overlap.service) not in reported:
                 findings += _in_time(overlap, point)
     findings += blind_spots(case, _NAME)
     return CheckResult(checker=_NAME, findings=tuple(findings), looked_at=len(case.seen))
@@ -90,7 +124,7 @@ def _reported_since(point: CasePoint, root: Obj, rollout: Rollout) -> float:
     return since
 
 
-def _in_time(overlap: Overlap, point: CasePoint) -> Iterator[Finding]:
+def _in_time(overlap: _Overlap, point: CasePoint) -> Iterator[Finding]:
     """What an overlap means for a checkpoint: it fell into the rest there, or was on the way to it."""
     reached = point.checkpoint.reached_at
     if point.held and reached is not None and _at_rest(overlap, point, reached):
@@ -103,7 +137,7 @@ def _in_time(overlap: Overlap, point: CasePoint) -> Iterator[Finding]:
         yield _on_the_way(overlap, point)
 
 
-def _at_rest(overlap: Overlap, point: CasePoint, reached: float) -> bool:
+def _at_rest(overlap: _Overlap, point: CasePoint, reached: float) -> bool:
     """True if it began in the rest, or lasted into it: an end that arrived an instant after the
     driver looked is the end of the transition, not a part of the rest."""
     lasts = overlap.to_revision is None
@@ -113,9 +147,9 @@ def _at_rest(overlap: Overlap, point: CasePoint, reached: float) -> bool:
     return overlap.from_at < point.rests_until and end > reached and into
 
 
-def _on_the_way(overlap: Overlap, point: CasePoint) -> Finding:
+def _on_the_way(overlap: _Overlap, point: CasePoint) -> Finding:
     policy = point.case.profile.overlap
-    step = relevant(point.steps, overlap.row.service.name)
+    step = relevant(point.steps, overlap.service)
     after = f" after {describe(step)}" if step else ""
     if policy.allowed:
         allowed = f"; the profile allows it until the deadline ({policy.reason})"
@@ -125,7 +159,7 @@ def _on_the_way(overlap: Overlap, point: CasePoint) -> Finding:
     return _overlapped(overlap, point, Verdict.VIOLATES, text)
 
 
-def _overlapped(overlap: Overlap, point: CasePoint, verdict: Verdict, text: str) -> Finding:
+def _overlapped(overlap: _Overlap, point: CasePoint, verdict: Verdict, text: str) -> Finding:
     case, row = point.case, overlap.row
     ordered = case.history.header.total_order
     if verdict is Verdict.VIOLATES and not ordered and overlap.seconds < case.bounds.out_of_order:
@@ -149,3 +183,50 @@ def _finding(
         what=str(row.what), stale=[subject(obj) for obj in row.stale],
         kept=[subject(obj) for obj in row.kept], **more,
     )  # fmt: skip
+
+
+def _overlaps(case: Case) -> list[_Overlap]:
+    """Every stretch of coexistence in the history, judged by each graph's own spec at that time."""
+    running: dict[tuple[str, str, Doubling], _Overlap] = {}
+    ended: list[_Overlap] = []
+    for event, snapshot in _snapshots(case):
+        now = {
+            (row.service.graph.name, row.service.name, row.what): row
+            for row in doublings(snapshot)
+            if not row.shrinking
+        }
+        for key in running.keys() - now.keys():
+            ended.append(replace(running.pop(key), to_revision=event.revision, to_at=event.at))
+        for key in now.keys() - running.keys():
+            running[key] = _Overlap(
+                row=now[key], state=snapshot.state, from_revision=event.revision, from_at=event.at,
+                to_at=case.history.events[-1].at,
+            )  # fmt: skip
+    found = [*ended, *running.values()]
+    return sorted(found, key=lambda one: (one.from_revision, one.graph, one.service))
+
+
+def _snapshots(case: Case) -> Iterator[tuple[Event, Snapshot]]:
+    """After each event of a graph, component or workload: what there was of these."""
+    objects: dict[str, Obj] = {}
+    asks: dict[tuple[str, int], Graph | None] = {}
+
+    def asked(roots: Iterable[Obj]) -> tuple[Graph, ...]:
+        own = (root for root in roots if root.uid not in case.others)
+        found = (asks[root.uid, root.generation] for root in own)
+        return tuple(graph for graph in found if graph is not None)
+
+    for event in case.history.events:
+        obj = event.obj
+        concerns = obj.kind in (GRAPH_KIND, COMPONENT_KIND) or workload_kind(obj) is not None
+        if not concerns or obj.namespace != case.namespace:
+            continue
+        if event.type is EventType.DELETED:
+            objects.pop(obj.uid, None)
+        else:
+            objects[obj.uid] = obj
+        if (obj.uid, obj.generation) not in asks:
+            asks[obj.uid, obj.generation] = intent(obj)
+        state = State(objects.values(), revision=event.revision, at=event.at)
+        bare = (one for one in state.of_kind(COMPONENT_KIND) if not one.owners)
+        yield event, case.snapshot(state, asked(state.of_kind(GRAPH_KIND)), asked(bare))

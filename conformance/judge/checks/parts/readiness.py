@@ -1,11 +1,10 @@
-"""Each service through the steps that a checkpoint judges: how many pods were ready, which of them were
-lost, and what changed meanwhile. Part of `availability`."""
+"""Pods of each service through the steps that a checkpoint judges. Part of `availability`."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from conformance.history.records import Event, EventType, Step
 from conformance.judge.case import CasePoint
@@ -19,8 +18,7 @@ from conformance.model.kinds import WORKLOADS, takes_requests
 from conformance.model.state import Obj
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dip:
+class Dip(NamedTuple):
     """A stretch with fewer ready pods than some floor. Times are epoch seconds."""
 
     start: float
@@ -48,7 +46,8 @@ class Watched:
         self._base = base
         self._pods = pods
         self._ready = {uid for uid, pod in pods.items() if pod.ready and takes_requests(pod)}
-        self.counts = [(self.first.sent_at, len(self._ready))]
+        self.ready_before = len(self._ready)
+        self.counts = [(self.first.sent_at, self.ready_before)]
         self.lost: list[Event] = []
         """Events by which a pod that was ready at `base` was deleted or stopped being ready."""
 
@@ -76,13 +75,9 @@ class Watched:
                 since = at if since is None else since
                 lowest = min(lowest, count)
             elif since is not None:
-                found.append(Dip(start=since, end=at, lowest=lowest))
+                found.append(Dip(since, at, lowest))
                 since, lowest = None, floor
         return found
-
-    @property
-    def ready_before(self) -> int:
-        return self.counts[0][1]
 
     @property
     def ready(self) -> int:
@@ -130,15 +125,12 @@ class Watched:
         ]
 
     @property
-    def above(self) -> set[str]:
-        """uids of what is above the lost pods."""
+    def changes(self) -> list[tuple[Change, bool]]:
+        """What changed from the first step until the last pod was lost, and whether above a lost one."""
         lost = (event.obj.uid for event in self.lost)
-        return {owner.uid for uid in lost for owner in self.case.lineage.above(uid)}
-
-    @property
-    def changes(self) -> list[Change]:
-        """What changed from the first step until the last pod was lost."""
-        return self.case.log.changes(self.first.sent_at, self.lost[-1].at)
+        above = {owner.uid for uid in lost for owner in self.case.lineage.above(uid)}
+        changes = self.case.log.changes(self.first.sent_at, self.lost[-1].at)
+        return [(change, change.obj.uid in above) for change in changes]
 
     def after_step(self, at: float) -> str:
         """`2.1 s after image-v2`."""

@@ -5,24 +5,18 @@ from __future__ import annotations
 import enum
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from conformance.history.records import Step
 from conformance.judge.lineage import Place
 from conformance.model.graph import Graph, Service
 
-
-class Wish(NamedTuple):
-    """What of a service must show on its workloads."""
-
-    size: int
-    groups: int
-    image: str
+Wish = tuple[int, int, str]
+"""What of a service must show on its workloads: number of nodes, of replicas, image."""
 
 
 def wish(service: Service) -> Wish:
     """What the service asks for."""
-    return Wish(service.size, service.groups, service.image)
+    return service.size, service.groups, service.image
 
 
 def service_of(graph: Graph | None, name: str) -> Service | None:

@@ -1,9 +1,5 @@
-"""Was a claim of Ready true at some time since the operator knew what the graph asks for? Part of
-`status-truth`.
-
-How long a cache lags depends on the machine; what an operator has written does not. It knows a
-generation if its status names that generation, or once it has written a child for it.
-"""
+"""Was a claim of Ready true at some time since the operator knew what the graph asks for? How long a
+cache lags depends on the machine; what an operator has written does not. Part of `status-truth`."""
 
 from __future__ import annotations
 
@@ -46,18 +42,14 @@ def ready_writes(case: Case) -> Iterator[Event]:
 
 
 def untrue(case: Case, state: State, root: Obj) -> list[Mismatch]:
-    """What contradicts Ready=True of the graph, by its own spec as it stands in that state.
-
-    What is on its way out already (dying pods, workloads being deleted) contradicts nothing: an
-    operator need not wait for it.
-    """
+    """What contradicts Ready=True of the graph, by its own spec as it stands in that state. What is on
+    its way out already contradicts nothing: an operator need not wait for it."""
     asked = intent(root)
     if asked is None:
         return []
-    graphs = (asked,) if root.kind == GRAPH_KIND else ()
-    components = (asked,) if root.kind == COMPONENT_KIND else ()
     staying = (obj for obj in state if not obj.deleting or obj.kind == GRAPH_KIND)
     rest = State(staying, revision=state.revision, at=state.at)
+    graphs, components = ((asked,), ()) if root.kind == GRAPH_KIND else ((), (asked,))
     snapshot = case.snapshot(rest, graphs, components)
     # The graph's own observedGeneration is what the claim is of, not a contradiction to it. That of a
     # workload explains sizes, and so goes before them.
@@ -94,19 +86,16 @@ def based_on(case: Case, event: Event) -> list[int]:
 def claimed_generation(case: Case, root: Obj) -> int:
     """The generation of which Ready is claimed: the condition's, else the status's, else 0."""
     condition = root.condition(case.profile.status.ready_condition) or {}
-    value = condition.get("observedGeneration") or root.observed_generation
-    return int(value or 0)
+    return int(condition.get("observedGeneration") or root.observed_generation or 0)
 
 
 def _known_since(case: Case, claim: Event) -> int | None:
-    """The revision from which on the operator knew the generation that the graph has at a status write.
-
-    That is the revision of the spec itself if the status names its generation, if there was no other,
-    or if the operator wrote it (defaults, say); else that of its first write of a child for it. None if
-    nothing shows that the operator had looked at it."""
+    """The revision from which on the operator knew the generation that the graph has at a status write:
+    that of the spec if the status names its generation, if there was no other, or if the operator
+    wrote it (defaults, say); else that of its first write of a child for it. None if there is none."""
     root, log = claim.obj, case.log
-    life = case.history.lives[root.uid]
-    events = [event for event in life.events if event.revision <= claim.revision]
+    seen = case.history.lives[root.uid].events
+    events = [event for event in seen if event.revision <= claim.revision]
     written = next(event for event in events if event.obj.generation == root.generation)
     before = [event.obj for event in events if event.obj.generation < root.generation]
     named = claimed_generation(case, root) >= root.generation
@@ -126,9 +115,8 @@ def _known_since(case: Case, claim: Event) -> int | None:
 
 
 def _is_for(case: Case, change: Change, old: Graph | None, new: Graph | None) -> bool:
-    """True for a write that an operator makes only if it has read the new spec: a child gets what the
-    new spec asks for and the old one did not, or goes. Where the two differ neither in size nor in
-    number nor image, any write to a child of that service counts."""
+    """True for a write that an operator makes only if it has read the new spec: a child gets what that
+    asks for and the old one did not, or goes. Where their wishes are alike any write counts."""
     place = case.lineage.place(change.obj.uid)
     if new is None or place is None:
         return False
@@ -137,10 +125,7 @@ def _is_for(case: Case, change: Change, old: Graph | None, new: Graph | None) ->
         return False
     if change.act is Act.DELETED or now is None or then is None or wish(now) == wish(then):
         return True
-    shown = _shown(change.obj)
-    if shown is None:
-        return False
-    rows = zip(wish(now), wish(then), shown, strict=True)
+    rows = zip(wish(now), wish(then), _shown(change.obj) or (), strict=False)
     return any(asked != before and asked == given for asked, before, given in rows)
 
 
@@ -150,6 +135,6 @@ def _shown(obj: Obj) -> Wish | None:
     if row is not None:
         templates = (template for _, template in row.templates_of(obj))
         images = [image for one in templates for image in images_in(one.get("spec") or {})]
-        return Wish(row.size_of(obj), row.groups_of(obj), images[0] if images else "")
+        return row.size_of(obj), row.groups_of(obj), images[0] if images else ""
     asked = intent(obj)
     return wish(asked.services[0]) if asked is not None else None
