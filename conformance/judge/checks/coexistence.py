@@ -127,14 +127,22 @@ def _reported_since(point: CasePoint, root: Obj, rollout: Rollout) -> float:
 def _in_time(overlap: _Overlap, point: CasePoint) -> Iterator[Finding]:
     """What an overlap means for a checkpoint: it fell into the rest there, or was on the way to it."""
     reached = point.checkpoint.reached_at
+    whose = origin(point.case, overlap.state, overlap.row.objects)
     if point.held and reached is not None and _at_rest(overlap, point, reached):
         how = (
             f"at rest, {max(0.0, overlap.from_at - reached):.1f} s after the state had been reached"
         )
-        whose = origin(point.case, overlap.state, overlap.row.objects)
         yield _overlapped(overlap, point, Verdict.VIOLATES, f" {how}; {whose}")
     elif point.begins <= overlap.from_at <= point.at:
-        yield _on_the_way(overlap, point)
+        policy = point.case.profile.overlap
+        step = relevant(point.steps, overlap.service)
+        after = f" after {describe(step)}" if step else ""
+        if policy.allowed:
+            why = f"; the profile allows it until the deadline ({policy.reason})"
+            yield _overlapped(overlap, point, Verdict.CONFORMS, f"{after}{why}")
+        else:
+            why = f", and the profile promises no overlap; {whose}"
+            yield _overlapped(overlap, point, Verdict.VIOLATES, f"{after}{why}")
 
 
 def _at_rest(overlap: _Overlap, point: CasePoint, reached: float) -> bool:
@@ -145,18 +153,6 @@ def _at_rest(overlap: _Overlap, point: CasePoint, reached: float) -> bool:
     end = max(overlap.to_at, point.rests_until) if lasts else overlap.to_at
     into = overlap.from_at > reached or lasts or end - reached > REST_EDGE
     return overlap.from_at < point.rests_until and end > reached and into
-
-
-def _on_the_way(overlap: _Overlap, point: CasePoint) -> Finding:
-    policy = point.case.profile.overlap
-    step = relevant(point.steps, overlap.service)
-    after = f" after {describe(step)}" if step else ""
-    if policy.allowed:
-        allowed = f"; the profile allows it until the deadline ({policy.reason})"
-        return _overlapped(overlap, point, Verdict.CONFORMS, f"{after}{allowed}")
-    whose = origin(point.case, overlap.state, overlap.row.objects)
-    text = f"{after}, and the profile promises no overlap; {whose}"
-    return _overlapped(overlap, point, Verdict.VIOLATES, text)
 
 
 def _overlapped(overlap: _Overlap, point: CasePoint, verdict: Verdict, text: str) -> Finding:

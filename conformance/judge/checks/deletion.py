@@ -1,8 +1,8 @@
 """Deletion: once a graph is deleted everything of it goes, within the deletion deadline, and stays
 gone. Retained objects may stay; what hangs on a retained object may not.
 
-A pass that was on its way when the graph was deleted may create each child once more: reported only,
-if it is soon and the child is gone again. Later, twice, or staying, it violates.
+A pass that was on its way may create each child once more: reported only, if it is soon and the child
+is gone again. Later, twice, or staying, it violates.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from conformance.judge.checks.parts.telling import of_step, or_unproven
 from conformance.judge.findings import CheckResult, blame, finding
 from conformance.judge.sentences import origin
 from conformance.judge.wording import by, count, join, noun, nouns, seconds, subject
-from conformance.model.kinds import EVIDENCE_KINDS, Actor, of_platform, ownerless
+from conformance.model.kinds import EVIDENCE_KINDS, Actor, of_platform
 from conformance.model.ownership import dead_owners
 from conformance.model.state import Obj, State
 from conformance.model.transition import ChangeKind
@@ -86,25 +86,22 @@ def _judged(case: Case, step: Step) -> list[Finding]:
 def _left(deletion: _Deletion) -> Iterator[Finding]:
     """What is still there at the checkpoint, the topmost of each tree."""
     case, point, state = deletion.case, deletion.point, deletion.point.state
-    ours = {deletion.root.uid, *case.lineage.belongings(deletion.root)}
+    ours = {deletion.root.uid, *case.lineage.belongings(deletion.root)} - case.foreign
     if not point.graphs:
         # Nothing else is served here, so whatever the operator made was made for this graph.
         own = (obj.uid for obj in state if obj.namespace == case.namespace)
-        ours |= {uid for uid in own if case.creator(uid) is Actor.OPERATOR}
+        ours |= {uid for uid in own if case.creator(uid) is Actor.OPERATOR} - case.foreign
     left = {
         obj.uid: obj
         for obj in state
-        if obj.uid in ours and obj.uid not in case.foreign and not _may_stay(case, obj)
+        if obj.uid in ours
+        and obj.kind not in EVIDENCE_KINDS
+        and not point.snapshot.needs_no_owner(obj)
     }
     for obj in left.values():
         if not any(str(owner.get("uid", "")) in left for owner in obj.owners):
             below = [one for one in state.descendants(obj.uid) if one.uid in left]
             yield _still_there(deletion, obj, below)
-
-
-def _may_stay(case: Case, obj: Obj) -> bool:
-    excused = obj.kind in EVIDENCE_KINDS or ownerless(obj.kind, obj.name) is not None
-    return excused or case.profile.retains(obj.kind, obj.name)
 
 
 def _still_there(deletion: _Deletion, obj: Obj, below: list[Obj]) -> Finding:

@@ -1,14 +1,14 @@
-"""Orphans: what came during the case is owned by something alive and wanted, or is a retained object.
+"""Orphans: what came during the case, of whatever kind and in any namespace, is owned by something alive
+and wanted, or is a retained object.
 
-Every discovered kind, other namespaces and cluster-scoped objects included. While a graph is being
-deleted nothing is an orphan before the deletion deadline. While it is served others' namespaces may
-hold what it needs, but not what runs it.
+While a graph is being deleted nothing is an orphan before the deletion deadline. While it is served
+others' namespaces may hold what it needs, but not what runs it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from conformance.judge.case import Case, CasePoint
 from conformance.judge.changes import Act
@@ -31,7 +31,7 @@ _RUNS = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "Pod"})
 def check(case: Case) -> CheckResult:
     """What nobody owns, or nobody wants, at each checkpoint."""
     findings: list[Finding] = []
-    mentions = _Mentions(case)
+    mentions = _mentions(case)
     for point in case.seen:
         rows = (row for row in point.mismatches if row.checker is _NAME)
         findings += [finding_of(point, row) for row in rows if not _still_deleting(point, row)]
@@ -85,7 +85,7 @@ def _deleted_by_operator(point: CasePoint, objects: list[Obj]) -> bool:
     return any(one.act is Act.DELETED and log.writer(one) is Actor.OPERATOR for one in changes)
 
 
-def _elsewhere(point: CasePoint, mentions: _Mentions) -> Iterator[Finding]:
+def _elsewhere(point: CasePoint, mentions: Callable[[Obj], bool]) -> Iterator[Finding]:
     """Cluster-scoped objects and those in other namespaces that name the case: once no graph of the
     case is left, they too must be gone. What runs a graph's image is out of place before that."""
     case, served = point.case, bool(point.graphs)
@@ -99,7 +99,7 @@ def _elsewhere(point: CasePoint, mentions: _Mentions) -> Iterator[Finding]:
         creator = case.creator(obj.uid)
         if creator not in (Actor.OPERATOR, Actor.UNKNOWN):
             continue
-        if case.history.lives[obj.uid].created_revision is None or not mentions.in_(obj):
+        if case.history.lives[obj.uid].created_revision is None or not mentions(obj):
             continue
         where = f"in namespace {obj.namespace}" if obj.namespace else "cluster-scoped"
         why = "still exists after its last graph is gone"
@@ -120,21 +120,22 @@ def _images(point: CasePoint) -> set[str]:
     return {one.image for graph in meant if graph for one in graph.services} - {""}
 
 
-class _Mentions:
-    """What an object may mention that ties it to the case: its namespace, or the uid of its object."""
+def _mentions(case: Case) -> Callable[[Obj], bool]:
+    """Whether an object names the case in its name, labels, annotations, owners or spec: the case's
+    namespace, or the uid of one of its objects."""
+    uids = {
+        uid for uid, life in case.history.lives.items() if life.last.namespace == case.namespace
+    }
+    namespace = re.compile(rf"(?<![a-z0-9-]){re.escape(case.namespace)}(?![a-z0-9])")
 
-    def __init__(self, case: Case) -> None:
-        lives = case.history.lives
-        self._uids = {uid for uid, life in lives.items() if life.last.namespace == case.namespace}
-        self._namespace = re.compile(rf"(?<![a-z0-9-]){re.escape(case.namespace)}(?![a-z0-9])")
-
-    def in_(self, obj: Obj) -> bool:
-        """True if the object names the case in its name, labels, annotations, owners or spec."""
+    def mentioned(obj: Obj) -> bool:
         texts = [obj.name, *obj.labels.values(), *obj.annotations.values()]
         texts += _strings(obj.spec) + _strings(obj.raw.get("subjects"))
-        if any(str(owner.get("uid")) in self._uids for owner in obj.owners):
+        if any(str(owner.get("uid")) in uids for owner in obj.owners):
             return True
-        return any(self._namespace.search(text) or text in self._uids for text in texts)
+        return any(namespace.search(text) or text in uids for text in texts)
+
+    return mentioned
 
 
 def _strings(value: object) -> list[str]:

@@ -1,11 +1,9 @@
 """Quiescence: in the hold window the operator writes nothing that counts, and not more than
-`write_rate` requests a second, no-ops included; what changes nothing for it moves nothing.
+`write_rate` requests a second, no-ops included; what changes nothing for it moves nothing. Others'
+writes (Deployment controller, LWS controller, scheduler) are reported and do not gate.
 
-A checkpoint at which the state did not even match is no rest: its mismatch is reported by its own
-checker, and the operator may still follow what the platform does. Only a spin on one object, far
-beyond that, is held against it there.
-
-Others' writes (Deployment controller, LWS controller, scheduler) are reported and do not gate.
+A checkpoint at which the state did not even match is no rest: the operator may still follow what the
+platform does. Only a spin on one object, far beyond that, is held against it there.
 """
 
 from __future__ import annotations
@@ -39,7 +37,16 @@ def check(case: Case) -> CheckResult:
         text = "The history has no judged checkpoint, so no hold window could be looked at"
         nothing = finding(_NAME, Verdict.UNKNOWN, case.history.header.case, text)
         return CheckResult(checker=_NAME, findings=(nothing,))
-    findings = list(_no_request(case))
+    findings: list[Finding] = []
+    served = any(point.graphs for point in case.judged)
+    if case.history.header.audited and served and not case.log.operator_wrote:
+        # Its user is not known as the operator's, or the log is not that of this case.
+        user = case.profile.identity_user
+        text = (
+            "The audit log has no request of the operator in the whole case, so its rest proves "
+            f"nothing; is {user} the user it writes as?"
+        )
+        findings.append(finding(_NAME, Verdict.UNKNOWN, f"user/{user}", text))
     for point in case.judged:
         findings += _judged(point)
     return CheckResult(checker=_NAME, findings=tuple(findings), looked_at=len(case.judged))
@@ -61,22 +68,7 @@ def _judged(point: CasePoint) -> list[Finding]:
     return [*findings, *_by_platform(point)]
 
 
-def _no_request(case: Case) -> Iterator[Finding]:
-    """An audit log without one request of the operator cannot say that it was at rest: a graph was
-    served, so either its user name is not known as the operator's or the log is not that of this
-    case."""
-    served = any(point.graphs for point in case.judged)
-    if case.history.header.audited and served and not case.log.operator_wrote:
-        user = case.profile.identity_user
-        text = (
-            "The audit log has no request of the operator in the whole case, so its rest proves "
-            f"nothing; is {user} the user it writes as?"
-        )
-        yield finding(_NAME, Verdict.UNKNOWN, f"user/{user}", text)
-
-
 def _counted(point: CasePoint) -> Iterator[Finding]:
-    """What counts as written in the hold window: one finding for each author."""
     counted = point.case.log.counted(point.hold.start, point.hold.end)
     for writer in (Actor.OPERATOR, Actor.UNKNOWN):
         changes = [write.change for write in counted if write.writer is writer]

@@ -72,10 +72,8 @@ def _unnamed(case: Case, step: Step) -> Iterator[Finding]:
 
 
 def _doors(steps: list[Step]) -> Iterator[Finding]:
-    """The same change of the same shape must get the same verdict whatever way it is sent.
-
-    An edit of a graph's component is no door of the graph; an illegal request is judged by itself.
-    """
+    """The same change of the same shape must get the same verdict whatever way it is sent. An edit of a
+    graph's component is no door of the graph; an illegal request is judged by itself."""
     groups: dict[tuple[Any, ...], list[Step]] = defaultdict(list)
     for step in steps:
         if ChangeKind.ILLEGAL not in step.kinds and not owned_component(step):
@@ -100,8 +98,7 @@ def _through(steps: list[Step]) -> str:
 
 
 def promise_findings(case: Case) -> list[Finding]:
-    """Steps that ended otherwise than the case or the profile says. This is the only place where an
-    answer is held against a promise."""
+    """Steps that were answered otherwise than the case or the profile says."""
     found = []
     for step in case.history.steps:
         for verdict, text in _broken(case, step):
@@ -119,12 +116,14 @@ def _broken(case: Case, step: Step) -> Iterator[tuple[Verdict, str]]:
     if not asked(step) or (step.expect is Expect.BLOCKED and not illegal):
         return
     answer = answer_of(step)
+    earlier = (s for s in case.history.steps if s.sent_at < step.sent_at)
     wanted, why = _wanted(step, case.profile)
     if wanted is Promise.REFUSE and answer.accepted:
         if took(step):
             moved = f"generation {step.generation_before} → {step.generation_after}"
             yield Verdict.VIOLATES, f"accepted (HTTP {step.code}, {moved}), but {why}"
-        elif illegal or not _refused_before(case, step):
+        elif illegal or not any(s.target == step.target and answer_of(s).refused for s in earlier):
+            # The API server dropped the edit; or else an earlier refusal left the graph as it asks.
             text = (
                 f"answered HTTP {step.code} with the old generation {step.generation_before}, so "
                 f"nothing was asked of the operator, but {why}"
@@ -140,13 +139,6 @@ def _broken(case: Case, step: Step) -> Iterator[tuple[Verdict, str]]:
             yield Verdict.UNKNOWN, f"{text}; the schema does not allow the graph"
         else:
             yield Verdict.CONFORMS, f"{text}; the schema does not allow the value"
-
-
-def _refused_before(case: Case, step: Step) -> bool:
-    """True if an earlier refusal may have left the graph as the step asks. Otherwise the API server
-    dropped an edit that it answered with the old generation."""
-    earlier = (s for s in case.history.steps if s.sent_at < step.sent_at)
-    return any(s.target == step.target and answer_of(s).refused for s in earlier)
 
 
 def _wanted(step: Step, profile: Profile) -> tuple[Promise, str]:

@@ -1,9 +1,7 @@
-"""Restart: an operator that was stopped, killed or started again ends in the same state, and rolls
-nothing that it need not.
+"""Restart: an operator that was stopped, killed or started again rolls nothing that it need not.
 
 A restart alone, at rest, rewrites no child at all. Together with a change, the services that the
-change does not touch keep their pods. That the state is right is judged by size, coexistence
-and equivalence as always; here the operator must have come back in time to be judged.
+change does not touch keep their pods. That the state is right is judged by other checkers.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class Watched:
 
     @property
     def changes(self) -> list[tuple[Change, bool]]:
-        """What changed from the first step until the last pod was lost, and whether above a lost one."""
+        """What changed from the first step until the last loss, and whether above a lost pod."""
         lost = (event.obj.uid for event in self.lost)
         above = {owner.uid for uid in lost for owner in self.case.lineage.above(uid)}
         changes = self.case.log.changes(self.first.sent_at, self.lost[-1].at)

@@ -1,9 +1,8 @@
-"""Nothing moves after a refusal, from the request to the end of the hold. Part of `refusal`.
+"""Nothing moves after a refusal, from the request to the end of the hold: no object in the namespace
+(but for its status), no event by the operator, no pod come or gone. Part of `refusal`.
 
-No create, no delete, no change of spec, labels, annotations, owners or finalizers in the namespace, no
-event by the operator, no pod come or gone. A status write counts if it changes what the status claims
-(its times, messages and observedGeneration aside) and the graph had been at rest for a full hold window
-before; else it is reported, since a status of earlier work may lag behind.
+A status write counts if it changes what the status claims and the graph had been at rest for a full
+hold window before; else it is reported, since a status of earlier work may lag behind.
 """
 
 from __future__ import annotations
@@ -35,7 +34,8 @@ def unmoved(case: Case, step: Step) -> list[Finding]:
     if point is None:
         text = "the history has no hold window after it in which to see that nothing moved"
         return [_unknown(step, text)]
-    moving = [s for s in point.steps if changes_something(s) or _deletes(s)]
+    deletes = (s for s in point.steps if s.accepted and ChangeKind.DELETE in s.kinds)
+    moving = [*deletes, *(s for s in point.steps if changes_something(s))]
     if any(other.sent_at < step.sent_at for other in moving):
         # What an accepted step set off goes on meanwhile; only the refusing itself can be judged.
         return []
@@ -60,10 +60,6 @@ def unmoved(case: Case, step: Step) -> list[Finding]:
     return or_doubts(_moves(step, point, base=base, end=end), doubtful)
 
 
-def _deletes(step: Step) -> bool:
-    return step.accepted and ChangeKind.DELETE in step.kinds
-
-
 def _unknown(step: Step, text: str, last_at: float | None = None) -> Finding:
     message = f"{request_of(step)} was refused, but {text}"
     return of_step(_NAME, Verdict.UNKNOWN, step, message, last_at=last_at)
@@ -78,21 +74,32 @@ def _moves(step: Step, point: CasePoint, *, base: int, end: float) -> Iterator[F
         if change.event.revision <= base or change.obj.uid in case.foreign:
             continue
         writer = case.log.writer(change)
-        if change.obj.kind == "Event":
-            told = writer is Actor.OPERATOR and _said_after(change, step.sent_at)
-            if told and change.at <= started:
-                moved.append((change, writer))
-        elif _counts(change, writer):
+        told = change.at <= started and _told_since(change, writer, step.sent_at)
+        if told or _counts(change, writer):
             moved.append((change, writer))
         elif _claims(change) and writer in (Actor.OPERATOR, Actor.UNKNOWN):
             yield _status(step, point, change, writer)
-    if moved:
-        yield _moved(step, moved)
+    if not moved:
+        return
+    changes = sorted((change for change, _ in moved), key=lambda one: one.event.revision)
+    blamed = any(writer is Actor.OPERATOR for _, writer in moved)
+    first = changes[0]
+    texts = join(dict.fromkeys(str(change) for change in changes))
+    unclear = "" if blamed else "; no write of the operator is known among them"
+    yield finding(
+        _NAME, Verdict.VIOLATES if blamed else Verdict.UNKNOWN, first.obj,
+        f"{request_of(step)} was refused (HTTP {step.code}), yet {count(len(changes), 'change')} "
+        f"followed, the first {seconds(first.at - step.sent_at)} after the request: {texts}{unclear}",
+        graph=step.target, step=step.name, first_at=first.at, last_at=changes[-1].at,
+        changes=[f"{change} at {change.event.revision}" for change in changes],
+    )  # fmt: skip
 
 
-def _said_after(event: Change, at: float) -> bool:
-    """True unless an Event's own time, in whole seconds, says that what it tells is older."""
-    said = said_at(event.obj)
+def _told_since(change: Change, writer: Actor, at: float) -> bool:
+    """True for an Event of the operator, unless its own time, in whole seconds, is older."""
+    if change.obj.kind != "Event" or writer is not Actor.OPERATOR:
+        return False
+    said = said_at(change.obj)
     return said is None or said >= int(at)
 
 
@@ -112,21 +119,6 @@ def _claims(change: Change) -> bool:
     if change.obj.kind not in (GRAPH_KIND, COMPONENT_KIND) or change.before is None:
         return False
     return change.act is Act.CHANGED and claim(change.before.status) != claim(change.obj.status)
-
-
-def _moved(step: Step, moved: list[tuple[Change, Actor]]) -> Finding:
-    changes = sorted((change for change, _ in moved), key=lambda one: one.event.revision)
-    blamed = any(writer is Actor.OPERATOR for _, writer in moved)
-    first = changes[0]
-    texts = join(dict.fromkeys(str(change) for change in changes))
-    unclear = "" if blamed else "; no write of the operator is known among them"
-    return finding(
-        _NAME, Verdict.VIOLATES if blamed else Verdict.UNKNOWN, first.obj,
-        f"{request_of(step)} was refused (HTTP {step.code}), yet {count(len(changes), 'change')} "
-        f"followed, the first {seconds(first.at - step.sent_at)} after the request: {texts}{unclear}",
-        graph=step.target, step=step.name, first_at=first.at, last_at=changes[-1].at,
-        changes=[f"{change} at {change.event.revision}" for change in changes],
-    )  # fmt: skip
 
 
 def _status(step: Step, point: CasePoint, change: Change, writer: Actor) -> Finding:
