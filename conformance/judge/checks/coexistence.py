@@ -31,9 +31,8 @@ _NAME = CheckerName.COEXISTENCE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Overlap:
-    """A stretch in which one service had two of what it may have one of: from the write that began it
-    to the one that ended it (None: it lasts), and when these arrived. `row` and `state` are of its
-    beginning."""
+    """A stretch in which one service had two of what it may have one of, from the write that began it
+    to the one that ended it (None: it lasts). `row` and `state` are of its beginning."""
 
     row: Together
     state: State
@@ -146,8 +145,7 @@ def _in_time(overlap: _Overlap, point: CasePoint) -> Iterator[Finding]:
 
 
 def _at_rest(overlap: _Overlap, point: CasePoint, reached: float) -> bool:
-    """True if it began in the rest, or lasted into it: an end that arrived an instant after the
-    driver looked is the end of the transition, not a part of the rest."""
+    """True if it began in the rest, or lasted into it by more than an instant."""
     lasts = overlap.to_revision is None
     # An overlap that lasts ends after everything else.
     end = max(overlap.to_at, point.rests_until) if lasts else overlap.to_at

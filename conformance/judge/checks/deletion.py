@@ -30,14 +30,14 @@ _NAME = CheckerName.DELETION
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Deletion:
-    """One accepted delete: the object, and the checkpoint that judges it."""
+    """One accepted delete: the object, the first revision that shows it deleted or being deleted, and
+    the checkpoint that judges it."""
 
     case: Case
     step: Step
     point: CasePoint
     root: Life
     revision: int
-    """That of the first event that shows the object deleted or being deleted."""
 
     @property
     def at(self) -> float:
@@ -84,7 +84,6 @@ def _judged(case: Case, step: Step) -> list[Finding]:
 
 
 def _left(deletion: _Deletion) -> Iterator[Finding]:
-    """What is still there at the checkpoint, the topmost of each tree."""
     case, point, state = deletion.case, deletion.point, deletion.point.state
     ours = {deletion.root.uid, *case.lineage.belongings(deletion.root)} - case.foreign
     if not point.graphs:
@@ -171,7 +170,7 @@ def _born(life: Life) -> int:
 def _creation(
     deletion: _Deletion, lives: list[Life], creator: Actor, *, again: bool, gone: bool
 ) -> Finding:
-    """What one object's creations after the deletion mean; `lives` are of one name, oldest first."""
+    """`lives` are creations of one object, oldest first."""
     lags = [max(0.0, life.created_at - deletion.at) for life in lives if life.created_at]
     first, last = lives[0], lives[-1]
     soon = max(lags) <= deletion.case.bounds.create_after_delete

@@ -1,8 +1,5 @@
-"""Equivalence: what transitions reach equals a fresh deploy of the same graph; A→B→A is A.
-
-Compared is the last judged checkpoint that was held. What may differ stands in `compare/masks.py`, as
-data.
-"""
+"""Equivalence: what transitions reach equals a fresh deploy of the same graph; A→B→A is A. What may
+differ stands in `compare/masks.py`."""
 
 from __future__ import annotations
 
@@ -30,12 +27,11 @@ def check(case: Case) -> CheckResult:
     pair = _return(case)
     if pair is not None:
         first, last = pair
-        between = (step.name for step in _steps(case, first, last))
+        looked_at += len(last.graphs)
+        between = (step.name for step in _steps(first, last))
         since = f"what it was before {join(between, most=4)}"
-        for graph, component in _graphs(last):
-            looked_at += 1
-            then = _objects(first, graph, component=component)
-            findings += _compare(last, graph, then, component=component, since=since)
+        for graph in last.graphs:
+            findings += _compare(last, graph, _ours(first, graph), since)
     return CheckResult(checker=_NAME, findings=tuple(findings), looked_at=looked_at)
 
 
@@ -43,15 +39,8 @@ def _settled(point: CasePoint) -> bool:
     return point.held and not point.checkpoint.blocked
 
 
-def _graphs(point: CasePoint) -> list[tuple[Graph, bool]]:
-    """What must exist there, and whether it is a bare component."""
-    checkpoint = point.checkpoint
-    graphs = [(graph, False) for graph in checkpoint.graphs]
-    return graphs + [(graph, True) for graph in checkpoint.components]
-
-
-def _steps(case: Case, first: CasePoint, last: CasePoint) -> list[Step]:
-    return [step for step in case.history.steps if first.at <= step.sent_at < last.at]
+def _steps(first: CasePoint, last: CasePoint) -> list[Step]:
+    return [step for step in last.case.history.steps if first.at <= step.sent_at < last.at]
 
 
 def _return(case: Case) -> tuple[CasePoint, CasePoint] | None:
@@ -60,12 +49,12 @@ def _return(case: Case) -> tuple[CasePoint, CasePoint] | None:
     last = next((point for point in reversed(case.judged) if _settled(point)), None)
     if last is None or not last.graphs:
         return None
+    now = last.checkpoint
     for first in case.points:
-        if first.at >= last.at:
-            break
-        steps = _steps(case, first, last)
+        then, steps = first.checkpoint, _steps(first, last)
+        same = (then.graphs, then.components) == (now.graphs, now.components)
         acted = any(took(step) or ChangeKind.OPERATOR in step.kinds for step in steps)
-        if _graphs(first) == _graphs(last) and _settled(first) and acted:
+        if first.at < last.at and same and _settled(first) and acted:
             return first, last
     return None
 
@@ -77,12 +66,12 @@ def _unknown(graph: str, message: str, at: float | None = None) -> Finding:
 def _with_fresh(case: Case, fresh: Fresh) -> Iterator[Finding]:
     name, fingerprint = fresh.graph.name, fresh.graph.fingerprint()
     alike = (
-        (point, graph, component)
+        (point, graph)
         for point in reversed(case.judged)
-        for graph, component in _graphs(point)
+        for graph in point.graphs
         if graph.fingerprint() == fingerprint and _settled(point)
     )
-    point, graph, component = next(alike, (None, fresh.graph, False))
+    point, graph = next(alike, (None, fresh.graph))
     if fresh.problem:
         yield _unknown(name, f"No fresh deploy of {name} to compare with was had: {fresh.problem}")
     elif point is None:
@@ -92,27 +81,27 @@ def _with_fresh(case: Case, fresh: Fresh) -> Iterator[Finding]:
         text = f"The fresh deploy is named {name} and the graph {graph.name}, so names derived from"
         yield _unknown(graph.name, f"{text} them cannot be compared")
     else:
-        theirs = canonical(
-            State(Obj(raw) for raw in fresh.objects),
-            graph=name, namespace=fresh.namespace, profile=case.profile, component=component,
-        )  # fmt: skip
-        since = "a fresh deploy of the same graph"
-        yield from _compare(point, graph, theirs, component=component, since=since)
+        state = State(Obj(raw) for raw in fresh.objects)
+        theirs = _canonical(point, graph, state, fresh.namespace)
+        yield from _compare(point, graph, theirs, "a fresh deploy of the same graph")
 
 
-def _objects(point: CasePoint, graph: Graph, *, component: bool) -> Canonical:
+def _ours(point: CasePoint, graph: Graph) -> Canonical:
     """The graph's objects without what others put there, of which no fresh deploy knows."""
     case = point.case
+    own = State(obj for obj in point.state if obj.uid not in case.foreign)
+    return _canonical(point, graph, own, case.namespace)
+
+
+def _canonical(point: CasePoint, graph: Graph, state: State, namespace: str) -> Canonical:
     return canonical(
-        State(obj for obj in point.state if obj.uid not in case.foreign),
-        graph=graph.name, namespace=case.namespace, profile=case.profile, component=component,
+        state, graph=graph.name, namespace=namespace, profile=point.case.profile,
+        component=graph in point.checkpoint.components,
     )  # fmt: skip
 
 
-def _compare(
-    point: CasePoint, graph: Graph, theirs: Canonical, *, component: bool, since: str
-) -> Iterator[Finding]:
-    ours = _objects(point, graph, component=component)
+def _compare(point: CasePoint, graph: Graph, theirs: Canonical, since: str) -> Iterator[Finding]:
+    ours = _ours(point, graph)
     if not ours.objects or not theirs.objects:
         side = "now" if not ours.objects else "in what it is compared with"
         text = f"No object of {graph.name} was recorded {side}, so nothing was compared at"

@@ -1,10 +1,6 @@
-"""Fidelity: what the user wrote is on the children, in both shapes (containment).
-
-Judged at each judged checkpoint that was reconciled or ran into its deadline, on the workloads' pod
-templates and on the live pods: an image that never reached a pod is a finding too. Exceptions stand
-in the profile, by field and shape, with a reason. At every judged checkpoint the graph itself must
-still be what the user wrote.
-"""
+"""Fidelity: what the user wrote is on the children, in both shapes (containment): on the workloads' pod
+templates and on the live pods. Exceptions stand in the profile, by field and shape, with a reason. At
+every judged checkpoint the graph itself must still be what the user wrote."""
 
 from __future__ import annotations
 

@@ -83,9 +83,8 @@ def _foreign(case: Case, foreign: Foreign, until: float) -> Iterator[Finding]:
 
 
 def _tried(case: Case, obj: Obj, since: float, until: float) -> Iterator[Finding]:
-    """Writes that only the API's validation kept from changing the object, such as those of a
-    Deployment's selector. A conflict (409) is none of them: to ask and be told is a way to learn
-    whose it is (server-side apply)."""
+    """Writes that only the API's validation kept from changing the object. A conflict (409) is none of
+    them: to ask and be told is a way to learn whose it is (server-side apply)."""
     tries = [write for write in case.log.tries(obj, since, until) if write.code == _INVALID]
     if tries:
         times = f" {count(len(tries), 'time')}" if len(tries) > 1 else ""
@@ -132,8 +131,8 @@ def _verdict(case: Case, change: Change, writer: Actor) -> Verdict:
 
 
 def _siblings(case: Case) -> Iterator[tuple[CasePoint, str, Graph]]:
-    """Graphs and bare components, with their kind, that were there at the checkpoint before, are meant
-    to be the same still, and were no step's target, where some step did change something else."""
+    """Graphs and bare components, with their kind, that are meant to be as at the checkpoint before, and
+    were no step's target, where some step did change something else."""
     for point in case.judged:
         before = case.before(point)
         steps = [step for step in point.steps if took(step)]
@@ -151,7 +150,6 @@ def _siblings(case: Case) -> Iterator[tuple[CasePoint, str, Graph]]:
 
 
 def _sibling(point: CasePoint, kind: str, graph: Graph) -> Iterator[Finding]:
-    """What happened to the children of an untouched graph."""
     case = point.case
     first = next(step for step in point.steps if took(step))
     window = case.window(first.sent_at, point.at)
@@ -177,8 +175,7 @@ def _sibling(point: CasePoint, kind: str, graph: Graph) -> Iterator[Finding]:
 
 
 def _harmed(case: Case, graph: Graph, obj: Obj, how: str, step: str, window: Window) -> Finding:
-    """An untouched graph's child that changed. A platform's object below children that nobody wrote
-    is the platform's affair, and proves nothing."""
+    """A platform's object below children that nobody wrote is the platform's affair."""
     found = causes(case, [obj.uid], window)
     operators = [change for change, writer in found if writer is Actor.OPERATOR]
     why = "; nobody but the platform is known to have written it"

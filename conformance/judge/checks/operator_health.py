@@ -1,8 +1,5 @@
-"""Operator health: it runs, and it ends only when the suite ends it.
-
-An exit, a panic or a restart that nobody asked for is a finding that names the case. Without any
-sign that the operator was started there is nothing to judge.
-"""
+"""Operator health: it runs, and it ends only when the suite ends it. Without any sign that it was
+started there is nothing to judge."""
 
 from __future__ import annotations
 

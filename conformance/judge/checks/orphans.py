@@ -1,5 +1,5 @@
-"""Orphans: what came during the case, of whatever kind and in any namespace, is owned by something alive
-and wanted, or is a retained object.
+"""Orphans: what came during the case, of whatever kind and wherever, is owned by something alive and
+wanted, or is a retained object.
 
 While a graph is being deleted nothing is an orphan before the deletion deadline. While it is served
 others' namespaces may hold what it needs, but not what runs it.
@@ -42,8 +42,7 @@ def check(case: Case) -> CheckResult:
 
 
 def _still_deleting(point: CasePoint, row: Mismatch) -> bool:
-    """True for what belonged to a graph whose deletion may still take its time. A graph made again
-    under the same name does not turn what the old one had into orphans any sooner."""
+    """True for what belonged to a graph whose deletion may still take its time, made again or not."""
     case = point.case
     bounds = case.bounds
     for name, at in case.deletions.items():
@@ -57,8 +56,6 @@ def _still_deleting(point: CasePoint, row: Mismatch) -> bool:
 
 
 def _unattributed(point: CasePoint) -> Iterator[Finding]:
-    """Objects in the namespace without an owner in it and without label: the operator's if it wrote
-    them."""
     case = point.case
     for obj in unattributed(point.snapshot):
         creator = case.creator(obj.uid)
@@ -79,15 +76,14 @@ def _unattributed(point: CasePoint) -> Iterator[Finding]:
 
 
 def _deleted_by_operator(point: CasePoint, objects: list[Obj]) -> bool:
-    """True if the operator deleted one of these until the checkpoint."""
     log, uids = point.case.log, {obj.uid for obj in objects}
     changes = (one for one in log.changes(0.0, point.at) if one.obj.uid in uids)
     return any(one.act is Act.DELETED and log.writer(one) is Actor.OPERATOR for one in changes)
 
 
 def _elsewhere(point: CasePoint, mentions: Callable[[Obj], bool]) -> Iterator[Finding]:
-    """Cluster-scoped objects and those in other namespaces that name the case: once no graph of the
-    case is left, they too must be gone. What runs a graph's image is out of place before that."""
+    """Objects outside the namespace that name the case: once none of its graphs is left, they too must
+    be gone. What runs a graph's image is out of place before that."""
     case, served = point.case, bool(point.graphs)
     images = _images(point) if served else set()
     for obj in point.state:
@@ -102,9 +98,8 @@ def _elsewhere(point: CasePoint, mentions: Callable[[Obj], bool]) -> Iterator[Fi
         if case.history.lives[obj.uid].created_revision is None or not mentions(obj):
             continue
         where = f"in namespace {obj.namespace}" if obj.namespace else "cluster-scoped"
-        why = "still exists after its last graph is gone"
-        if served:
-            why = "runs an image of its graphs outside its namespace"
+        runs_on = "runs an image of its graphs outside its namespace"
+        why = runs_on if served else "still exists after its last graph is gone"
         # The driver waits for the case's own namespace only, so what is left elsewhere while a
         # deletion may still take its time is not proven to stay.
         deadline = case.bounds.deletion_deadline

@@ -130,8 +130,7 @@ def _spins(point: CasePoint) -> Iterator[Finding]:
 
 
 def _unsettled(point: CasePoint) -> Iterator[Finding]:
-    """A state that matched at the deadline without a full hold, although nothing counts as written:
-    what kept it from holding is not known."""
+    """A state that matched at the deadline without a full hold, although nothing counts as written."""
     if point.checkpoint.end is CheckpointEnd.DEADLINE:
         yield finding(
             _NAME, Verdict.UNKNOWN, point.name,
@@ -188,8 +187,7 @@ def _moved(before: Obj, after: Obj) -> Iterator[str]:
 
 
 def _still_steps(point: CasePoint) -> Iterator[Finding]:
-    """Moved generations and rewritten children after steps that must move nothing: no-op, annotation
-    only, idling."""
+    """What moved after steps that must move nothing: no-op, annotation only, idling."""
     for step in point.steps:
         idle = step.code == 0 and ChangeKind.NO_OP in step.kinds
         still = not step.moves_generation and _MOVING.isdisjoint(step.kinds)
@@ -206,7 +204,6 @@ def _still_steps(point: CasePoint) -> Iterator[Finding]:
 
 
 def _rewritten(case: Case, step: Step, end: float) -> Iterator[Finding]:
-    """Specs that the operator wrote, and children it made or deleted, after such a step."""
     for change in case.log.changes(step.sent_at, end):
         obj, writer = change.obj, case.log.writer(change)
         if change.moves and of_graph(obj) and writer in (Actor.OPERATOR, Actor.UNKNOWN):

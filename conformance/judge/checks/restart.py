@@ -56,7 +56,6 @@ def _began(point: CasePoint) -> float | None:
 
 
 def _times(point: CasePoint, kinds: tuple[OperatorEventKind, ...]) -> list[float]:
-    """When such a thing happened to the operator until the checkpoint."""
     events = point.case.history.operator_events
     return [event.at for event in events if event.kind in kinds and event.at <= point.at]
 
@@ -67,7 +66,6 @@ def _finding(point: CasePoint, verdict: Verdict, message: str, about: str, start
 
 
 def _unjudged(point: CasePoint, start: float) -> Iterator[Finding]:
-    """An operator that did not come back, or a state in which what it rolls cannot be told."""
     first = start - RESTART_EDGE
     ended = [at for at in _times(point, _ENDED) if first <= at]
     back = [at for at in _times(point, _BACK) if first <= at]
@@ -81,11 +79,11 @@ def _unjudged(point: CasePoint, start: float) -> Iterator[Finding]:
         message = f"The operator {text} until {point.name}"
         yield _finding(point, Verdict.UNKNOWN, message, about, start)
     if point.checkpoint.end is CheckpointEnd.DEADLINE and point.checkpoint.reached_at is None:
-        message = (
-            f"The state after the restart did not match until {point.name}, so it is not known what "
-            "the operator rolls for it; the mismatch is reported by its own checker"
+        unmatched = (
+            f"The state after the restart did not match until {point.name}, so it is not known"
         )
-        yield _finding(point, Verdict.UNKNOWN, message, point.name, start)
+        told = "what the operator rolls for it; the mismatch is reported by its own checker"
+        yield _finding(point, Verdict.UNKNOWN, f"{unmatched} {told}", point.name, start)
 
 
 def _rolled(point: CasePoint, window: Window, changing: Container[Place]) -> Iterator[Finding]:
@@ -115,8 +113,8 @@ def _rolled(point: CasePoint, window: Window, changing: Container[Place]) -> Ite
 
 
 def _rewritten(point: CasePoint, window: Window) -> Iterator[Finding]:
-    """After a restart at rest: no child is made, deleted or given another spec. A change of labels
-    or annotations alone is reported; it is what a new version may do once (F93)."""
+    """Children written after a restart at rest. A change of labels or annotations alone is reported; it
+    is what a new version may do once (F93)."""
     case = point.case
     base = case.history.at(window.after_revision)
     for change in case.log.changes(window.start, window.end):

@@ -1,9 +1,8 @@
 """Status truth: Ready only when all is there, and nothing said of what is not.
 
 Judged at each checkpoint, and at each status write by the operator: a claim of Ready must have been
-true at some revision since the operator knew what the graph asks for. What it knew follows from what
-it had done (`truth`), not from seconds: it reads from a cache that lags on a busy machine. An old
-claim left standing is judged only after the deadline.
+true at some revision since the operator knew what the graph asks for. An old claim left standing is
+judged only after the deadline.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
 """The user's own object stays the user's: what a graph (or bare component) asks for, and the labels
-and annotations that the user gave it, are not rewritten.
-
-Part of `fidelity`: an operator that takes `multinode` out of the graph again agrees with itself in
-everything else. What it adds of its own (annotations, finalizers, defaults) is its affair, and so are
-keys with a reserved prefix.
-"""
+and annotations that the user gave it, are not rewritten. What an operator adds of its own is its
+affair, and so are keys with a reserved prefix. Part of `fidelity`."""
 
 from __future__ import annotations
 
@@ -48,8 +44,8 @@ def users_graph(point: CasePoint) -> Iterator[Finding]:
 
 
 def _plain(step: Step) -> bool:
-    """False for a step after which the stored graph need not be what is meant: an edit that the API
-    dropped, an illegal one that it took, or one whose answer does not tell whether it was stored."""
+    """False for a step after which the stored graph need not be what is meant: a dropped edit, an
+    illegal one that was taken, or one whose answer does not tell whether it was stored."""
     if not asked(step) or answer_of(step).refused:
         return True
     return took(step) and ChangeKind.ILLEGAL not in step.kinds
@@ -94,7 +90,6 @@ def _taken(before: Obj, after: Obj, keys: set[str], reserved: Iterable[str]) -> 
 
 
 def _thinned(old: Graph, new: Graph) -> Iterator[str]:
-    """What a service's pod said and says no more."""
     for service in old.services:
         now = service_of(new, service.name)
         if now is None:
@@ -106,20 +101,15 @@ def _thinned(old: Graph, new: Graph) -> Iterator[str]:
 
 
 def _astray(point: CasePoint, root: Obj, graph: Graph) -> Iterator[Finding]:
-    """What the stored object no longer says, whoever saw to that: a webhook changes the suite's own
-    write."""
+    """What the stored object does not say, whoever saw to that: a webhook changes the suite's write."""
     log, now = point.case.log, intent(root)
     if now is None:
         return
     found = _unlike(graph, now)
     found += _lost(graph.labels, graph.annotations, root, point.case.profile.labels.reserved)
     if found:
-        authors = {
-            actor
-            for change in log.changes(point.begins, point.at)
-            if change.obj.uid == root.uid and change.weighs
-            for actor in log.writers(change)
-        }
+        changes = (one for one in log.changes(point.begins, point.at) if one.obj.uid == root.uid)
+        authors = {actor for one in changes if one.weighs for actor in log.writers(one)}
         strangers = authors - {Actor.SUITE, Actor.OPERATOR}
         late = f"{seconds(point.at - point.checkpoint.since)} after the last change"
         text = f"{noun(root)} is no longer what the user wrote, {late}: {join(found, most=4)}"
@@ -128,7 +118,6 @@ def _astray(point: CasePoint, root: Obj, graph: Graph) -> Iterator[Finding]:
 
 
 def _unlike(mine: Graph, theirs: Graph) -> list[str]:
-    """In what two graphs ask for other services, or for other things of a service."""
     wanted, found = (
         {one.name.lower(): wish(one) for one in graph.services} for graph in (mine, theirs)
     )
@@ -147,7 +136,6 @@ def _unlike(mine: Graph, theirs: Graph) -> list[str]:
 def _lost(
     labels: Mapping[str, str], annotations: Mapping[str, str], now: Obj, reserved: Iterable[str]
 ) -> list[str]:
-    """Labels and annotations that the object has no more, or with another value."""
     return [
         f"{what} {key} is {'missing' if key not in has else repr(has[key])}, not {value!r}"
         for what, had, has in (
