@@ -131,8 +131,8 @@ def _verdict(case: Case, change: Change, writer: Actor) -> Verdict:
 
 
 def _siblings(case: Case) -> Iterator[tuple[CasePoint, str, Graph]]:
-    """Graphs and bare components, with their kind, that are meant to be as at the checkpoint before, and
-    were no step's target, where some step did change something else."""
+    """Graphs and bare components, with their kind, that are meant to be as at the checkpoint before
+    and were no step's target, where some step did change something else."""
     for point in case.judged:
         before = case.before(point)
         steps = [step for step in point.steps if took(step)]

@@ -4,9 +4,11 @@ started there is nothing to judge."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from conformance.history.records import OperatorEvent, OperatorEventKind
 from conformance.judge.case import Case
+from conformance.judge.doubts import unknown
 from conformance.judge.findings import CheckResult, finding
 from conformance.judge.wording import seconds
 from conformance.model.crash import is_crash
@@ -15,7 +17,7 @@ from conformance.model.verdict import CheckerName, Finding, Verdict
 _NAME = CheckerName.OPERATOR_HEALTH
 _SIGNS = {OperatorEventKind.STARTED, OperatorEventKind.READY}
 _BY_SUITE = {OperatorEventKind.STOPPED, OperatorEventKind.KILLED}
-_ENDED = {*_BY_SUITE, OperatorEventKind.EXITED}
+_BEGINS_OR_ENDS = {*_BY_SUITE, OperatorEventKind.EXITED, OperatorEventKind.STARTED}
 
 
 def check(case: Case) -> CheckResult:
@@ -26,10 +28,9 @@ def check(case: Case) -> CheckResult:
         return CheckResult(checker=_NAME, findings=findings, looked_at=len(events))
     hidden = any(mark.kind == "Pod" for mark in case.history.unseen)
     why = "The suite may not see pods, and the history has" if hidden else "The history has"
-    text = f"{why} no sign that the operator was started or became ready, so its health cannot be"
-    unseen = finding(
-        _NAME, Verdict.UNKNOWN, f"operator/{case.history.header.operator}", f"{text} judged"
-    )
+    sign = f"{why} no sign that the operator was started or became ready"
+    about = f"operator/{case.history.header.operator}"
+    unseen = unknown(_NAME, about, f"{sign}, so its health cannot be judged")
     return CheckResult(checker=_NAME, findings=(unseen, *_crashes(case)))
 
 
@@ -63,16 +64,12 @@ def _crashes(case: Case) -> Iterator[Finding]:
 
 def _restarts(case: Case) -> Iterator[Finding]:
     """A start while it already ran: something else than the suite started it again."""
-    running = False
-    for event in case.history.operator_events:
-        if event.kind is OperatorEventKind.STARTED and running:
-            message = (
-                f"The operator was started again {_where(case, event)}, although the suite had not "
-                "ended it"
-            )
+    events = [event for event in case.history.operator_events if event.kind in _BEGINS_OR_ENDS]
+    for before, event in pairwise(events):
+        if before.kind is event.kind is OperatorEventKind.STARTED:
+            again = f"The operator was started again {_where(case, event)}"
+            message = f"{again}, although the suite had not ended it"
             yield _finding(case, event, message, Verdict.VIOLATES)
-        started = event.kind is OperatorEventKind.STARTED
-        running = started or (running and event.kind not in _ENDED)
 
 
 def _absent(case: Case) -> Iterator[Finding]:

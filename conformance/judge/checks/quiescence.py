@@ -17,7 +17,7 @@ from conformance.judge.changes import Act, Change, Part
 from conformance.judge.checks.parts.rates import rates
 from conformance.judge.checks.parts.telling import of_step
 from conformance.judge.doubts import doubts
-from conformance.judge.findings import CheckResult, blame, finding, or_doubts
+from conformance.judge.findings import CheckResult, blame, finding
 from conformance.judge.wording import by, count, join, noun, seconds, subject
 from conformance.judge.writers import of_graph
 from conformance.model.bounds import SPIN
@@ -53,30 +53,26 @@ def check(case: Case) -> CheckResult:
 
 
 def _judged(point: CasePoint) -> list[Finding]:
-    def doubtful() -> list[Finding]:
-        claim = "the operator was at rest"
-        return doubts(point.case, _NAME, point, point.hold, claim=claim)
-
+    claim = "the operator was at rest"
     if point.interrupted:
         # The driver stopped in mid-work; nobody claims that this was a hold window.
-        return doubtful()
+        return doubts(point.case, _NAME, point, point.hold, claim=claim)
     late = point.checkpoint.end is CheckpointEnd.DEADLINE
     if late and point.checkpoint.reached_at is None:
         return [*_spins(point), *_still_steps(point)]
-    found = [*_counted(point), *rates(point), *_transition_times(point), *_still_steps(point)]
-    findings = or_doubts(found, lambda: [*_unsettled(point), *doubtful()])
-    return [*findings, *_by_platform(point)]
+    found = [*_counted(point, Actor.OPERATOR), *_counted(point, Actor.UNKNOWN), *rates(point)]
+    found += [*_transition_times(point), *_still_steps(point)]
+    if not any(one.gates for one in found):
+        found += [_unsettled(point)] if late else []
+        found += doubts(point.case, _NAME, point, point.hold, claim=claim)
+    return [*found, *_by_platform(point)]
 
 
-def _counted(point: CasePoint) -> Iterator[Finding]:
+def _counted(point: CasePoint, writer: Actor) -> Iterator[Finding]:
     counted = point.case.log.counted(point.hold.start, point.hold.end)
-    for writer in (Actor.OPERATOR, Actor.UNKNOWN):
-        changes = [write.change for write in counted if write.writer is writer]
-        if changes:
-            yield _busy(point, changes, writer)
-
-
-def _busy(point: CasePoint, changes: list[Change], writer: Actor) -> Finding:
+    changes = [write.change for write in counted if write.writer is writer]
+    if not changes:
+        return
     objects = Counter(noun(change.obj) for change in changes)
     target, most = objects.most_common(1)[0]
     obj = next(change.obj for change in changes if noun(change.obj) == target)
@@ -91,7 +87,7 @@ def _busy(point: CasePoint, changes: list[Change], writer: Actor) -> Finding:
         for what in (change.parts if change.act is Act.CHANGED else (change.act,))
         if what is not Part.STATUS
     ]
-    return finding(
+    yield finding(
         _NAME, blame(writer), obj,
         f"{target}{_owner_of(obj)}{beside} changed {count(len(changes), 'time')} at rest, by "
         f"{by(writer)}, within {seconds(point.hold.length)} up to {point.name}{still} "
@@ -114,30 +110,24 @@ def _spins(point: CasePoint) -> Iterator[Finding]:
     writes = Counter(subject(w.change.obj) for w in counted if w.writer is Actor.OPERATOR)
     requests = Counter(f"{w.resource}/{w.name}" for w in log.requests(hold.start, hold.end))
     rate = point.case.bounds.write_rate * hold.length
-    for how, times, allowed in (
-        ("changed", writes, rate),
-        ("sent requests for", requests, SPIN * rate),
-    ):
-        for about, number in times.items():
-            if number > allowed:
-                yield finding(
-                    _NAME, Verdict.VIOLATES, about,
-                    f"The operator {how} {about} {count(number, 'time')} in the "
-                    f"{seconds(hold.length)} before {point.name}, without making the state match",
-                    first_at=hold.start, last_at=hold.end,
-                    writes=dict(writes), requests=dict(requests),
-                )  # fmt: skip
-
-
-def _unsettled(point: CasePoint) -> Iterator[Finding]:
-    """A state that matched at the deadline without a full hold, although nothing counts as written."""
-    if point.checkpoint.end is CheckpointEnd.DEADLINE:
+    rows = [("changed", about, n) for about, n in writes.items() if n > rate]
+    rows += [("sent requests for", about, n) for about, n in requests.items() if n > SPIN * rate]
+    for how, about, number in rows:
         yield finding(
-            _NAME, Verdict.UNKNOWN, point.name,
-            f"Everything matched at {point.name}, but no hold window of {seconds(point.hold.length)} "
-            "had begun by the deadline, and no write of the operator explains why",
-            first_at=point.checkpoint.reached_at, last_at=point.at,
+            _NAME, Verdict.VIOLATES, about,
+            f"The operator {how} {about} {count(number, 'time')} in the {seconds(hold.length)} "
+            f"before {point.name}, without making the state match",
+            first_at=hold.start, last_at=hold.end, writes=dict(writes), requests=dict(requests),
         )  # fmt: skip
+
+
+def _unsettled(point: CasePoint) -> Finding:
+    return finding(
+        _NAME, Verdict.UNKNOWN, point.name,
+        f"Everything matched at {point.name}, but no hold window of {seconds(point.hold.length)} had "
+        "begun by the deadline, and no write of the operator explains why",
+        first_at=point.checkpoint.reached_at, last_at=point.at,
+    )  # fmt: skip
 
 
 def _by_platform(point: CasePoint) -> Iterator[Finding]:
@@ -145,10 +135,10 @@ def _by_platform(point: CasePoint) -> Iterator[Finding]:
     log, hold = point.case.log, point.hold
     writes: Counter[str] = Counter()
     for change in log.changes(hold.start, hold.end):
-        if change.weighs and change.obj.kind not in EVIDENCE_KINDS:
-            writer = log.writer(change)
-            if writer in (Actor.PLATFORM, Actor.LWS_CONTROLLER):
-                writes[f"{noun(change.obj)} by {by(writer)}"] += 1
+        writer = log.writer(change) if change.weighs else Actor.UNKNOWN
+        platform = writer in (Actor.PLATFORM, Actor.LWS_CONTROLLER)
+        if platform and change.obj.kind not in EVIDENCE_KINDS:
+            writes[f"{noun(change.obj)} by {by(writer)}"] += 1
     if writes:
         yield finding(
             _NAME, Verdict.CONFORMS, point.name,

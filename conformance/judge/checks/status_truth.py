@@ -93,7 +93,7 @@ def _wavers(point: CasePoint) -> Iterator[Finding]:
             own = since and case.log.writer_of(event) is Actor.OPERATOR
             said |= own and claim is True
             within = reached < event.at <= point.at
-            if own and said and within and claim is False and _was_well(case, event):
+            if own and said and within and claim is False and truth.was_well(case, event):
                 yield finding(
                     _NAME, Verdict.VIOLATES, event.obj,
                     f"{noun(event.obj)} was said not to be Ready {event.at - reached:.1f} s after "
@@ -101,12 +101,6 @@ def _wavers(point: CasePoint) -> Iterator[Finding]:
                     graph=event.obj.name, step=point.last_step, first_at=event.at, last_at=event.at,
                     service="", revision=event.revision,
                 )  # fmt: skip
-
-
-def _was_well(case: Case, event: Event) -> bool:
-    """True if nothing contradicted Ready for as long as an operator's cache may lag."""
-    states = (case.history.at(revision) for revision in truth.based_on(case, event))
-    return not any(truth.untrue(case, state, event.obj) for state in states)
 
 
 def _false_claim(case: Case, event: Event, step: Step | None, row: Mismatch) -> Finding:

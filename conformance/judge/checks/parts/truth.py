@@ -74,13 +74,14 @@ def contradictions(case: Case, event: Event) -> list[Mismatch]:
     return last
 
 
-def based_on(case: Case, event: Event) -> list[int]:
-    """The revisions on which a status write may have been based, oldest first."""
+def was_well(case: Case, event: Event) -> bool:
+    """True if nothing contradicted Ready for as long as an operator's cache may lag."""
     history = case.history
     begin = event.at - case.bounds.claim_window
     within = [e.revision for e in history.between(begin, event.at) if e.revision < event.revision]
     # The state that the window began with counts, too.
-    return [history.revision_at(begin), *within]
+    states = (history.at(revision) for revision in (history.revision_at(begin), *within))
+    return not any(untrue(case, state, event.obj) for state in states)
 
 
 def claimed_generation(case: Case, root: Obj) -> int:

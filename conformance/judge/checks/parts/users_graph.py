@@ -4,7 +4,7 @@ affair, and so are keys with a reserved prefix. Part of `fidelity`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from conformance.history.records import Step
 from conformance.judge.case import Case, CasePoint
@@ -82,11 +82,7 @@ def _rewritten(point: CasePoint, root: Obj, keys: set[str]) -> Iterator[Finding]
 def _taken(before: Obj, after: Obj, keys: set[str], reserved: Iterable[str]) -> list[str]:
     old, new = intent(before), intent(after)
     found = [] if old is None or new is None else [*_unlike(old, new), *_thinned(old, new)]
-    labels, annotations = (
-        {key: value for key, value in mine.items() if key in keys}
-        for mine in (before.labels, before.annotations)
-    )
-    return found + _lost(labels, annotations, after, reserved)
+    return found + _lost(before, after, keys, reserved)
 
 
 def _thinned(old: Graph, new: Graph) -> Iterator[str]:
@@ -106,7 +102,8 @@ def _astray(point: CasePoint, root: Obj, graph: Graph) -> Iterator[Finding]:
     if now is None:
         return
     found = _unlike(graph, now)
-    found += _lost(graph.labels, graph.annotations, root, point.case.profile.labels.reserved)
+    keys = {*graph.labels, *graph.annotations}
+    found += _lost(graph, root, keys, point.case.profile.labels.reserved)
     if found:
         changes = (one for one in log.changes(point.begins, point.at) if one.obj.uid == root.uid)
         authors = {actor for one in changes if one.weighs for actor in log.writers(one)}
@@ -133,17 +130,13 @@ def _unlike(mine: Graph, theirs: Graph) -> list[str]:
     return texts
 
 
-def _lost(
-    labels: Mapping[str, str], annotations: Mapping[str, str], now: Obj, reserved: Iterable[str]
-) -> list[str]:
+def _lost(mine: Graph | Obj, now: Obj, keys: set[str], reserved: Iterable[str]) -> list[str]:
+    pairs = {"label": (mine.labels, now.labels), "annotation": (mine.annotations, now.annotations)}
     return [
         f"{what} {key} is {'missing' if key not in has else repr(has[key])}, not {value!r}"
-        for what, had, has in (
-            ("label", labels, now.labels),
-            ("annotation", annotations, now.annotations),
-        )
+        for what, (had, has) in pairs.items()
         for key, value in had.items()
-        if not key.startswith(tuple(reserved)) and has.get(key) != value
+        if key in keys and not key.startswith(tuple(reserved)) and has.get(key) != value
     ]
 
 
