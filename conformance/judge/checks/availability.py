@@ -13,8 +13,7 @@ from typing import Any
 from conformance.history.records import EventType, Step
 from conformance.judge.case import Case, CasePoint
 from conformance.judge.changes import Act, Change, Part
-from conformance.judge.checks.parts.readiness import Dip, Watched, watch
-from conformance.judge.checks.parts.services import Touch, touched
+from conformance.judge.checks.parts.services import Dip, Touch, Watched, touched, watch
 from conformance.judge.checks.parts.telling import or_unproven
 from conformance.judge.findings import CheckResult, blame, finding
 from conformance.judge.lineage import Place
@@ -26,6 +25,7 @@ from conformance.model.transition import ChangeKind
 from conformance.model.verdict import CheckerName, Finding, Verdict
 
 _NAME = CheckerName.AVAILABILITY
+_IDLE = {ChangeKind.OPERATOR, ChangeKind.NO_OP}
 _TEMPLATE_OR_REPLICAS = {Touch.TEMPLATE, Touch.REPLICAS}
 
 
@@ -34,7 +34,8 @@ def check(case: Case) -> CheckResult:
     findings: list[Finding] = []
     looked_at = 0
     for point in case.judged:
-        steps = [step for step in point.steps if _acts(step)]
+        # Those that did something, or that are there to show that nothing happens.
+        steps = [s for s in point.steps if s.accepted or (s.code == 0 and _IDLE & set(s.kinds))]
         if not steps:
             continue
         watched = watch(point, steps)
@@ -45,12 +46,6 @@ def check(case: Case) -> CheckResult:
         claim = "every service kept its ready pods"
         findings += or_unproven(found, _NAME, point, window, claim=claim) if watched else found
     return CheckResult(checker=_NAME, findings=tuple(findings), looked_at=looked_at)
-
-
-def _acts(step: Step) -> bool:
-    """True for steps that did something, or that are there to show that nothing happens."""
-    quiet = not {ChangeKind.OPERATOR, ChangeKind.NO_OP}.isdisjoint(step.kinds) and step.code == 0
-    return step.accepted or quiet
 
 
 def _finding(one: Watched, verdict: Verdict, message: str, **more: Any) -> Finding:

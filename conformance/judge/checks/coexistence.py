@@ -53,12 +53,6 @@ class _Overlap:
     def seconds(self) -> float:
         return self.to_at - self.from_at
 
-    @property
-    def length(self) -> str:
-        """`1.20 s (revisions 40 to 44)`."""
-        end = "the end" if self.to_revision is None else self.to_revision
-        return f"{max(0.0, self.seconds):.2f} s (revisions {self.from_revision} to {end})"
-
 
 def check(case: Case) -> CheckResult:
     """What coexisted at a checkpoint, in a rest after one, and on the way there."""
@@ -159,10 +153,11 @@ def _overlapped(overlap: _Overlap, point: CasePoint, verdict: Verdict, text: str
     if verdict is Verdict.VIOLATES and not ordered and overlap.seconds < case.bounds.out_of_order:
         # Without one order of all kinds, what arrived in this order need not have happened in it.
         verdict = Verdict.UNKNOWN
+    end = "the end" if overlap.to_revision is None else overlap.to_revision
     return _finding(
         point, row, verdict,
         f"{nouns(row.stale)} of service {row.service.name} existed beside {nouns(row.kept)} for "
-        f"{overlap.length}{text}",
+        f"{max(0.0, overlap.seconds):.2f} s (revisions {overlap.from_revision} to {end}){text}",
         first_at=overlap.from_at, last_at=overlap.to_at, from_revision=overlap.from_revision,
         to_revision=overlap.to_revision, seconds=round(overlap.seconds, 3),
     )  # fmt: skip

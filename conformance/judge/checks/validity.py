@@ -17,23 +17,21 @@ _NAME = CheckerName.VALIDITY
 
 def check(case: Case) -> CheckResult:
     """Judged checkpoints, their proof by lists, and gaps."""
-    found = [*_unjudged(case), *(one for point in case.seen for one in _unproven(point))]
-    found += blind_spots(case, _NAME)
-    return CheckResult(checker=_NAME, findings=tuple(found), looked_at=len(case.points))
-
-
-def _unjudged(case: Case) -> Iterator[Finding]:
+    found: list[Finding] = []
     if not case.judged:
         text = "no checkpoint of this case is judged, so nothing is proven"
-        yield unknown(_NAME, "history", text)
+        found.append(unknown(_NAME, "history", text))
     for point in case.points:
         if point.interrupted:
             text = f"{point.name} was interrupted before the state could be judged"
-            yield unknown(_NAME, point.name, text, point)
+            found.append(unknown(_NAME, point.name, text, point))
     for step in case.history.steps:
         if step.judged and case.point_of(step) is None:
             text = f"step {step.name} has no checkpoint, so what became of it is not proven"
-            yield unknown(_NAME, f"step/{step.name}", text)
+            found.append(unknown(_NAME, f"step/{step.name}", text))
+    found += [one for point in case.seen for one in _unproven(point)]
+    found += blind_spots(case, _NAME)
+    return CheckResult(checker=_NAME, findings=tuple(found), looked_at=len(case.points))
 
 
 def _unproven(point: CasePoint) -> Iterator[Finding]:
