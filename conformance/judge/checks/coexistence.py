@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 from conformance.history.records import Event, EventType
@@ -104,17 +105,10 @@ def _rollout(point: CasePoint, row: Together) -> Rollout | None:
 
 
 def _reported_since(point: CasePoint, root: Obj, rollout: Rollout) -> float:
-    history = point.case.history
-    since = history.header.started_at
-    reporting = False
-    for event in history.lives[root.uid].events:
-        if event.revision > point.checkpoint.revision:
-            break
-        now = event.obj.at(*rollout.path) in rollout.values
-        if now and not reporting:
-            since = event.at
-        reporting = now
-    return since
+    history, until = point.case.history, point.checkpoint.revision
+    events = (one for one in reversed(history.lives[root.uid].events) if one.revision <= until)
+    said = takewhile(lambda one: one.obj.at(*rollout.path) in rollout.values, events)
+    return min((one.at for one in said), default=history.header.started_at)
 
 
 def _in_time(overlap: _Overlap, point: CasePoint) -> Iterator[Finding]:

@@ -97,28 +97,24 @@ def _left(deletion: _Deletion) -> Iterator[Finding]:
         and obj.kind not in EVIDENCE_KINDS
         and not point.snapshot.needs_no_owner(obj)
     }
-    for obj in left.values():
-        if not any(str(owner.get("uid", "")) in left for owner in obj.owners):
-            below = [one for one in state.descendants(obj.uid) if one.uid in left]
-            yield _still_there(deletion, obj, below)
-
-
-def _still_there(deletion: _Deletion, obj: Obj, below: list[Obj]) -> Finding:
-    case, point, state = deletion.case, deletion.point, deletion.point.state
     bound, waited = case.bounds.deletion_deadline, point.at - deletion.at
     # Before the deadline it may yet go; but nobody saw it go, so nothing is proven either.
     late = waited >= bound
     taken = ", taking the deletion for done" if point.held else ""
     early = "" if late else f"; the wait ended before{taken}"
-    tree = f" with {count(len(below), 'object')} below it" if below else ""
-    return deletion.finding(
-        Verdict.VIOLATES if late else Verdict.UNKNOWN, obj,
-        f"{noun(obj)}{tree} is still there {seconds(waited)} after {deletion.what} was deleted "
-        f"({deletion.step.propagation or 'default'} propagation, {seconds(bound)} allowed); "
-        f"{origin(case, state, [obj])}{_held(state, obj)}{early}",
-        first_at=deletion.at, last_at=point.at, uid=obj.uid,
-        **{"dead owners": dead_owners(state, obj), "below": [str(one) for one in below]},
-    )  # fmt: skip
+    for obj in left.values():
+        if any(str(owner.get("uid", "")) in left for owner in obj.owners):
+            continue
+        below = [one for one in state.descendants(obj.uid) if one.uid in left]
+        tree = f" with {count(len(below), 'object')} below it" if below else ""
+        yield deletion.finding(
+            Verdict.VIOLATES if late else Verdict.UNKNOWN, obj,
+            f"{noun(obj)}{tree} is still there {seconds(waited)} after {deletion.what} was deleted "
+            f"({deletion.step.propagation or 'default'} propagation, {seconds(bound)} allowed); "
+            f"{origin(case, state, [obj])}{_held(state, obj)}{early}",
+            first_at=deletion.at, last_at=point.at, uid=obj.uid,
+            **{"dead owners": dead_owners(state, obj), "below": [str(one) for one in below]},
+        )  # fmt: skip
 
 
 def _held(state: State, obj: Obj) -> str:

@@ -1,15 +1,12 @@
-"""Foreign: objects of others stay what they are; a graph that no step touches keeps its children.
-
-Foreign objects are those that the case put there (same name, look-alike labels, finalizers). Their
-status is not judged: whose it is depends on the kind.
-"""
+"""Foreign: objects of others, which the case put there, stay what they are, but for their status; a graph
+that no step touches keeps its children."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from conformance.history.records import Foreign
-from conformance.judge.case import Case, CasePoint, Window
+from conformance.judge.case import Case, CasePoint
 from conformance.judge.causes import causes
 from conformance.judge.changes import Act, Change, Part, content
 from conformance.judge.checks.parts.telling import or_unproven
@@ -169,23 +166,23 @@ def _sibling(point: CasePoint, kind: str, graph: Graph) -> Iterator[Finding]:
             continue
         present = point.state.get(obj.uid)
         if present is None or present.deleting:
-            yield _harmed(case, graph, obj, "is gone", first.name, window)
+            how = "is gone"
         elif not of_platform(obj) and content(present) != content(obj):
-            yield _harmed(case, graph, obj, "has another spec", first.name, window)
-
-
-def _harmed(case: Case, graph: Graph, obj: Obj, how: str, step: str, window: Window) -> Finding:
-    """A platform's object below children that nobody wrote is the platform's affair."""
-    found = causes(case, [obj.uid], window)
-    operators = [change for change, writer in found if writer is Actor.OPERATOR]
-    why = "; nobody but the platform is known to have written it"
-    if operators:
-        late = seconds(operators[0].at - window.start)
-        why = f"; the operator wrote {operators[0]} {late} after {step}"
-    return finding(
-        _NAME, Verdict.VIOLATES if operators else Verdict.UNKNOWN, obj,
-        f"{noun(obj)} of graph {graph.name} {how}, although {step} does not touch that graph{why}",
-        graph=graph.name, step=step,
-        first_at=found[0][0].at if found else window.start, last_at=window.end,
-        writes=count(len(found), "write"), uid=obj.uid,
-    )  # fmt: skip
+            how = "has another spec"
+        else:
+            continue
+        # A platform's object below children that nobody wrote is the platform's affair.
+        found = causes(case, [obj.uid], window)
+        operators = [change for change, writer in found if writer is Actor.OPERATOR]
+        why = "nobody but the platform is known to have written it"
+        if operators:
+            late = seconds(operators[0].at - window.start)
+            why = f"the operator wrote {operators[0]} {late} after {first.name}"
+        yield finding(
+            _NAME, Verdict.VIOLATES if operators else Verdict.UNKNOWN, obj,
+            f"{noun(obj)} of graph {graph.name} {how}, although {first.name} does not touch that "
+            f"graph; {why}",
+            graph=graph.name, step=first.name,
+            first_at=found[0][0].at if found else window.start, last_at=window.end,
+            writes=count(len(found), "write"), uid=obj.uid,
+        )  # fmt: skip

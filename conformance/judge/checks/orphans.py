@@ -43,16 +43,15 @@ def check(case: Case) -> CheckResult:
 
 def _still_deleting(point: CasePoint, row: Mismatch) -> bool:
     """True for what belonged to a graph whose deletion may still take its time, made again or not."""
-    case = point.case
-    bounds = case.bounds
-    for name, at in case.deletions.items():
-        if not at <= point.at < at + bounds.deletion_deadline or row.graph not in ("", name):
-            continue
-        lives = (case.history.lives.get(uid) for uid in row.objects)
-        born = (life.created_at or 0.0 for life in lives if life is not None)
-        if all(when <= at + bounds.create_after_delete for when in born):
-            return True
-    return False
+    case, bounds = point.case, point.case.bounds
+    lives = (case.history.lives.get(uid) for uid in row.objects)
+    born = max((life.created_at or 0.0 for life in lives if life is not None), default=0.0)
+    return any(
+        at <= point.at < at + bounds.deletion_deadline
+        and row.graph in ("", name)
+        and born <= at + bounds.create_after_delete
+        for name, at in case.deletions.items()
+    )
 
 
 def _unattributed(point: CasePoint) -> Iterator[Finding]:
@@ -60,8 +59,7 @@ def _unattributed(point: CasePoint) -> Iterator[Finding]:
     for obj in unattributed(point.snapshot):
         creator = case.creator(obj.uid)
         owned = "has no owner in its namespace" if obj.owners else "has no owner"
-        # The platform's own objects stay for ever if their owner is deleted with propagationPolicy
-        # Orphan.
+        # A platform's object stays for ever if its owner is deleted with propagationPolicy Orphan.
         above = [] if obj.owners else case.lineage.above(obj.uid)
         if creator is Actor.OPERATOR:
             text = f"{owned} and belongs to no graph by its labels"

@@ -1,10 +1,6 @@
 """Refusal: each answer is as promised, by the case and by the operator's profile; a refused step says
-what it refuses and moves nothing; every door says the same.
-
-A refusal is a 4xx by an admission webhook, a ValidatingAdmissionPolicy or the CRD's schema or CEL
-rules (model/answers.py); answers of other classes leave the step unknown. That nothing moved is
-judged in `unmoved`.
-"""
+what it refuses and moves nothing; every door says the same. What a refusal is stands in
+model/answers.py; answers of other classes leave the step unknown."""
 
 from __future__ import annotations
 
@@ -99,15 +95,14 @@ def _through(steps: list[Step]) -> str:
 
 def promise_findings(case: Case) -> list[Finding]:
     """Steps that were answered otherwise than the case or the profile says."""
-    found = []
-    for step in case.history.steps:
-        for verdict, text in _broken(case, step):
-            finding = of_step(
-                _NAME, verdict, step, f"{request_of(step)} was {text}",
-                last_at=step.answered_at, answer=dict(step.answer), door=step.door,
-            )  # fmt: skip
-            found.append(finding)
-    return found
+    return [
+        of_step(
+            _NAME, verdict, step, f"{request_of(step)} was {text}",
+            last_at=step.answered_at, answer=dict(step.answer), door=step.door,
+        )
+        for step in case.history.steps
+        for verdict, text in _broken(case, step)
+    ]  # fmt: skip
 
 
 def _broken(case: Case, step: Step) -> Iterator[tuple[Verdict, str]]:
@@ -152,8 +147,8 @@ def _wanted(step: Step, profile: Profile) -> tuple[Promise, str]:
     # In a mixed request a refused part refuses the whole.
     strongest = (one for one in (Promise.REFUSE, Promise.EITHER) if one in promises)
     promise = next(strongest, Promise.RECONCILE)
-    kinds = join(step.kinds, most=4)
-    return promise, f"profile {profile.identity.name} promises to {promise} {kinds}"
+    what = f"{promise} {join(step.kinds, most=4)}"
+    return promise, f"profile {profile.identity.name} promises to {what}"
 
 
 def _promise(kind: ChangeKind, step: Step, profile: Profile) -> Promise:

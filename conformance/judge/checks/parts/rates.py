@@ -1,10 +1,9 @@
 """How much an operator does in a hold window that changes nothing: requests, and Events it emits.
 Part of `quiescence`.
 
-An operator that starts lists everything and looks at each object once, which takes a no-op write and
-some Events an object. That pass is no unrest, whenever it comes: /readyz may well say ok before it
-(seen), and each controller begins once its own caches are filled (3 s apart were seen of one operator
-in a pod). What it changes counts all the same.
+An operator that starts looks at each object once, which takes a no-op write and some Events an object.
+That pass is no unrest, whenever it comes: /readyz may say ok before it, and each controller begins once
+its own caches are filled (3 s apart were seen).
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ _NAME = CheckerName.QUIESCENCE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Counting:
-    """From when on the operator's doings count: the start of the window, or the end of a first pass."""
+    """The operator's doings count after `since`: the start of the window, or the end of a first pass. To
+    tell a first look from another they are looked at from `begin` on. `restarted`: it was started
+    within the case, and its objects listed."""
 
     since: float
     begin: float
-    """From when on they must be looked at, to tell a first look from another."""
     restarted: bool
-    """True if the operator was started within the case: its objects are listed then."""
 
     def counted(
         self, rows: Iterable[_Row], at: Callable[[_Row], float], about: Callable[[_Row], Hashable]
