@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import takewhile
+from operator import attrgetter
 from typing import Any
 
 from conformance.history.records import Event, EventType
@@ -43,14 +44,6 @@ class _Overlap:
     to_at: float
 
     @property
-    def graph(self) -> str:
-        return self.row.service.graph.name
-
-    @property
-    def service(self) -> str:
-        return self.row.service.name
-
-    @property
     def seconds(self) -> float:
         return self.to_at - self.from_at
 
@@ -62,8 +55,9 @@ def check(case: Case) -> CheckResult:
     ]
     reported = {(one.step, one.graph, one.evidence["service"]) for one in findings}
     for overlap in _overlaps(case):
+        service = overlap.row.service
         for point in case.seen:
-            if (point.last_step, overlap.graph, overlap.service) not in reported:
+            if (point.last_step, service.graph.name, service.name) not in reported:
                 findings += _in_time(overlap, point)
     findings += blind_spots(case, _NAME)
     return CheckResult(checker=_NAME, findings=tuple(findings), looked_at=len(case.seen))
@@ -122,7 +116,7 @@ def _in_time(overlap: _Overlap, point: CasePoint) -> Iterator[Finding]:
         yield _overlapped(overlap, point, Verdict.VIOLATES, f" {how}; {whose}")
     elif point.begins <= overlap.from_at <= point.at:
         policy = point.case.profile.overlap
-        step = relevant(point.steps, overlap.service)
+        step = relevant(point.steps, overlap.row.service.name)
         after = f" after {describe(step)}" if step else ""
         if policy.allowed:
             why = f"; the profile allows it until the deadline ({policy.reason})"
@@ -185,8 +179,8 @@ def _overlaps(case: Case) -> list[_Overlap]:
                 row=now[key], state=snapshot.state, from_revision=event.revision, from_at=event.at,
                 to_at=case.history.events[-1].at,
             )  # fmt: skip
-    found = [*ended, *running.values()]
-    return sorted(found, key=lambda one: (one.from_revision, one.graph, one.service))
+    order = attrgetter("from_revision", "row.service.graph.name", "row.service.name")
+    return sorted([*ended, *running.values()], key=order)
 
 
 def _snapshots(case: Case) -> Iterator[tuple[Event, Snapshot]]:

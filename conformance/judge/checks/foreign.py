@@ -1,5 +1,5 @@
-"""Foreign: objects of others, which the case put there, stay what they are, but for their status; a graph
-that no step touches keeps its children."""
+"""Foreign: objects of others (which the case put there) stay what they are, but for their status; a
+graph that no step touches keeps its children."""
 
 from __future__ import annotations
 

@@ -41,11 +41,9 @@ def _finding(case: Case, event: OperatorEvent, message: str, verdict: Verdict) -
 
 def _where(case: Case, event: OperatorEvent) -> str:
     """During which step of the case it happened."""
-    where = f"in case {case.history.header.case}"
     before = [step for step in case.history.steps if step.sent_at <= event.at]
-    if not before:
-        return where
-    return f"{where}, {seconds(event.at - before[-1].sent_at)} after {before[-1].name}"
+    late = f", {seconds(event.at - before[-1].sent_at)} after {before[-1].name}" if before else ""
+    return f"in case {case.history.header.case}{late}"
 
 
 def _crashes(case: Case) -> Iterator[Finding]:

@@ -79,11 +79,10 @@ def _unjudged(point: CasePoint, start: float) -> Iterator[Finding]:
         message = f"The operator {text} until {point.name}"
         yield _finding(point, Verdict.UNKNOWN, message, about, start)
     if point.checkpoint.end is CheckpointEnd.DEADLINE and point.checkpoint.reached_at is None:
-        unmatched = (
-            f"The state after the restart did not match until {point.name}, so it is not known"
-        )
-        told = "what the operator rolls for it; the mismatch is reported by its own checker"
-        yield _finding(point, Verdict.UNKNOWN, f"{unmatched} {told}", point.name, start)
+        unmatched = f"The state after the restart did not match until {point.name}"
+        why = "so it is not known what the operator rolls for it"
+        told = "the mismatch is reported by its own checker"
+        yield _finding(point, Verdict.UNKNOWN, f"{unmatched}, {why}; {told}", point.name, start)
 
 
 def _rolled(point: CasePoint, window: Window, changing: Container[Place]) -> Iterator[Finding]:
@@ -98,17 +97,15 @@ def _rolled(point: CasePoint, window: Window, changing: Container[Place]) -> Ite
         if present is None or present.deleting:
             lost[place].append(pod)
     for place, pods in lost.items():
-        found = causes(case, [pod.uid for pod in pods], window)
-        why = "; nothing above them was written, so this is the platform's doing"
-        if found:
-            change, writer = found[0]
-            why = f"; {by(writer)} wrote {change} {seconds(change.at - window.start)} after it"
+        verdict, names = Verdict.UNKNOWN, join((pod.name for pod in pods), most=4)
+        why = "nothing above them was written, so this is the platform's doing"
+        for change, writer in causes(case, [pod.uid for pod in pods], window)[:1]:
+            verdict = Verdict.VIOLATES
+            why = f"{by(writer)} wrote {change} {seconds(change.at - window.start)} after it"
         message = (
             f"{count(len(pods), 'pod')} of service {place.service} of {place.graph} did not outlive "
-            "the operator's restart, which does not touch that service: "
-            f"{join((pod.name for pod in pods), most=4)}{why}"
+            f"the operator's restart, which does not touch that service: {names}; {why}"
         )
-        verdict = Verdict.VIOLATES if found else Verdict.UNKNOWN
         yield _finding(point, verdict, message, place.service, window.start)
 
 

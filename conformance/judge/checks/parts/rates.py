@@ -28,8 +28,8 @@ _NAME = CheckerName.QUIESCENCE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Counting:
-    """The operator's doings count after `since`: the start of the window, or the end of a first pass. To
-    tell a first look from another they are looked at from `begin` on. `restarted`: it was started
+    """What the operator does counts after `since`: the start of the window, or the end of a first pass.
+    To tell a first look from another it is looked at from `begin` on. `restarted`: it was started
     within the case, and its objects listed."""
 
     since: float

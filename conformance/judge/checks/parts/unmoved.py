@@ -116,9 +116,9 @@ def _counts(change: Change, writer: Actor) -> bool:
 
 
 def _claims(change: Change) -> bool:
-    if change.obj.kind not in (GRAPH_KIND, COMPONENT_KIND) or change.before is None:
-        return False
-    return change.act is Act.CHANGED and claim(change.before.status) != claim(change.obj.status)
+    before, now = change.before, change.obj
+    root = now.kind in (GRAPH_KIND, COMPONENT_KIND) and change.act is Act.CHANGED
+    return root and before is not None and claim(before.status) != claim(now.status)
 
 
 def _status(step: Step, point: CasePoint, change: Change, writer: Actor) -> Finding:
