@@ -169,14 +169,12 @@ def _creation(
     """`lives` are creations of one object, oldest first."""
     lags = [max(0.0, life.created_at - deletion.at) for life in lives if life.created_at]
     first, last = lives[0], lives[-1]
-    soon = max(lags) <= deletion.case.bounds.create_after_delete
-    if soon and gone and len(lives) == 1:
+    verdict = blame(creator)
+    why = ", although it had been deleted with the graph" if again else ""
+    why += "" if gone else ", and it is still there"
+    if gone and len(lives) == 1 and lags[0] <= deletion.case.bounds.create_after_delete:
         verdict = Verdict.CONFORMS
         why = "; it was on its way already and is gone, so it does not count"
-    else:
-        verdict = blame(creator)
-        why = ", although it had been deleted with the graph" if again else ""
-        why += "" if gone else ", and it is still there"
     verb = "made again" if again else "created"
     times = count(len(lives) - 1, "time")
     more = f" and {times} more until {lags[-1]:.1f} s" if len(lives) > 1 else ""

@@ -121,7 +121,6 @@ def _excepted(field: str, service: Service, profile: Profile) -> bool:
 
 def _rolling(service: ServiceSnapshot) -> bool:
     """True while the graph's status reports a rollout in progress, which excuses old pods."""
-    root, rollouts = service.root, service.profile.rollouts
-    if root is None or root.kind != GRAPH_KIND:
+    if service.root is None or service.root.kind != GRAPH_KIND:
         return False
-    return any(str(root.at(*rollout.path)) in rollout.values for rollout in rollouts)
+    return any(str(service.root.at(*one.path)) in one.values for one in service.profile.rollouts)

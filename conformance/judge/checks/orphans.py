@@ -66,17 +66,14 @@ def _unattributed(point: CasePoint) -> Iterator[Finding]:
             yield _finding(point, obj, text, Verdict.VIOLATES)
         elif any(owner.kind in (GRAPH_KIND, COMPONENT_KIND) for owner in above):
             text = f"{owned} any more, and was below {noun(above[-1])} once"
-            verdict = Verdict.VIOLATES if _deleted_by_operator(point, above) else Verdict.UNKNOWN
+            uids = {owner.uid for owner in above}
+            gone = (one for one in case.log.changes(0.0, point.at) if one.act is Act.DELETED)
+            writers = (case.log.writer(one) for one in gone if one.obj.uid in uids)
+            verdict = Verdict.VIOLATES if Actor.OPERATOR in writers else Verdict.UNKNOWN
             yield _finding(point, obj, text, verdict)
         elif creator is Actor.UNKNOWN:
             text = f"{owned}, and the audit log does not tell whose it is"
             yield _finding(point, obj, text, Verdict.UNKNOWN)
-
-
-def _deleted_by_operator(point: CasePoint, objects: list[Obj]) -> bool:
-    log, uids = point.case.log, {obj.uid for obj in objects}
-    changes = (one for one in log.changes(0.0, point.at) if one.obj.uid in uids)
-    return any(one.act is Act.DELETED and log.writer(one) is Actor.OPERATOR for one in changes)
 
 
 def _elsewhere(point: CasePoint, mentions: Callable[[Obj], bool]) -> Iterator[Finding]:

@@ -74,8 +74,7 @@ def _moves(step: Step, point: CasePoint, *, base: int, end: float) -> Iterator[F
         if change.event.revision <= base or change.obj.uid in case.foreign:
             continue
         writer = case.log.writer(change)
-        told = change.at <= started and _told_since(change, writer, step.sent_at)
-        if told or _counts(change, writer):
+        if _counts(change, writer, since=step.sent_at, started=started):
             moved.append((change, writer))
         elif _claims(change) and writer in (Actor.OPERATOR, Actor.UNKNOWN):
             yield _status(step, point, change, writer)
@@ -95,16 +94,13 @@ def _moves(step: Step, point: CasePoint, *, base: int, end: float) -> Iterator[F
     )  # fmt: skip
 
 
-def _told_since(change: Change, writer: Actor, at: float) -> bool:
-    """True for an Event of the operator, unless its own time, in whole seconds, is older."""
-    if change.obj.kind != "Event" or writer is not Actor.OPERATOR:
-        return False
-    said = said_at(change.obj)
-    return said is None or said >= int(at)
-
-
-def _counts(change: Change, writer: Actor) -> bool:
+def _counts(change: Change, writer: Actor, *, since: float, started: float) -> bool:
     obj = change.obj
+    if obj.kind == "Event":
+        said = said_at(obj)
+        # Its own time, in whole seconds, may say that what it tells is older.
+        older = said is not None and said < int(since)
+        return writer is Actor.OPERATOR and change.at <= started and not older
     if not change.weighs or obj.kind in EVIDENCE_KINDS or writer is Actor.SUITE:
         return False
     if writer is Actor.OPERATOR:
