@@ -1,78 +1,89 @@
-"""Coexistence: two kinds of workload, or two generations, of one service.
-
-At rest never. Until the deadline the declared overlap policy decides, and an allowed overlap is
-reported with its exact length. Past it only a rollout that the status reports, within its declared
-bound, excuses two generations, and then nothing is proven.
-"""
+"""Coexistence: two kinds of workload, or two generations, of one service. At rest never; until the
+deadline the declared overlap policy decides, and an allowed overlap is reported with its exact length;
+past it only a rollout that the status reports, within its declared bound, excuses two generations, and
+then nothing is proven."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from operator import attrgetter
+from typing import Any
 
+from conformance.history.records import Event, EventType
 from conformance.judge.case import Case, CasePoint
-from conformance.judge.checks.parts.overlaps import Overlap, overlaps
 from conformance.judge.doubts import blind_spots
 from conformance.judge.findings import CheckResult, finding
+from conformance.judge.intent import intent
 from conformance.judge.sentences import elapsed, origin
+from conformance.judge.snapshot import Snapshot
 from conformance.judge.state.coexistence import Doubling, Together, doublings
 from conformance.judge.steps import describe, relevant
 from conformance.judge.wording import nouns, subject
 from conformance.model.bounds import REST_EDGE
 from conformance.model.exemptions import Rollout
-from conformance.model.state import Obj
+from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, Graph
+from conformance.model.kinds import workload_kind
+from conformance.model.state import Obj, State
 from conformance.model.verdict import CheckerName, Finding, Verdict
 
 _NAME = CheckerName.COEXISTENCE
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Overlap:
+    """A stretch in which one service had two of what it may have one of, from the write that began it
+    to the one that ended it (None: it lasts). `row` and `state` are of its beginning."""
+
+    row: Together
+    state: State
+    from_revision: int
+    from_at: float
+    to_revision: int | None = None
+    to_at: float
+
+    @property
+    def seconds(self) -> float:
+        return self.to_at - self.from_at
+
+
 def check(case: Case) -> CheckResult:
     """What coexisted at a checkpoint, in a rest after one, and on the way there."""
-    findings = [one for point in case.seen for one in _at_checkpoint(point)]
+    findings = [
+        _still_there(point, row) for point in case.seen for row in doublings(point.snapshot)
+    ]
     reported = {(one.step, one.graph, one.evidence["service"]) for one in findings}
-    for overlap in overlaps(case):
+    for overlap in _overlaps(case):
+        service = overlap.row.service
         for point in case.seen:
-            if (point.last_step, overlap.graph, overlap.service) not in reported:
+            if (point.last_step, service.graph.name, service.name) not in reported:
                 findings += _in_time(overlap, point)
     findings += blind_spots(case, _NAME)
     return CheckResult(checker=_NAME, findings=tuple(findings), looked_at=len(case.seen))
 
 
-def _at_checkpoint(point: CasePoint) -> Iterable[Finding]:
-    for row in doublings(point.snapshot):
-        rollout = _rollout(point, row)
-        still = "exists" if len(row.stale) == 1 else "exist"
-        told = origin(point.case, point.state, row.objects)
-        message = (
-            f"{nouns(row.stale)}{_of_service(point, row)} still {still} "
-            f"{elapsed(point, row.service.name)}; {told}"
-        )
-        if rollout is not None:
-            message += f"; {'.'.join(rollout.path)} says that a rollout is in progress"
-        yield finding(
-            _NAME,
-            Verdict.VIOLATES if rollout is None else Verdict.UNKNOWN,
-            row.stale[0],
-            message,
-            graph=row.service.graph.name,
-            step=point.last_step,
-            first_at=_began(point.case, row.objects),
-            last_at=point.at,
-            **_evidence(row),
-        )
-
-
-def _of_service(point: CasePoint, row: Together) -> str:
-    """Named unless the change names it already."""
-    step = relevant(point.steps, row.service.name)
-    told = step is not None and row.service.name in step.services
-    return "" if told else f" of service {row.service.name}"
-
-
-def _began(case: Case, objects: tuple[Obj, ...]) -> float | None:
-    """When the last of them came to be, which is when they began to coexist."""
-    lives = (case.history.lives.get(obj.uid) for obj in objects)
-    created = [life.created_at for life in lives if life is not None]
-    return max((at for at in created if at is not None), default=None)
+def _still_there(point: CasePoint, row: Together) -> Finding:
+    service = row.service.name
+    step = relevant(point.steps, service)
+    # Named unless the change names it already.
+    named = step is not None and service in step.services
+    of_service = "" if named else f" of service {service}"
+    still = "exists" if len(row.stale) == 1 else "exist"
+    message = (
+        f"{nouns(row.stale)}{of_service} still {still} {elapsed(point, service)}; "
+        f"{origin(point.case, point.state, row.objects)}"
+    )
+    rollout = _rollout(point, row)
+    if rollout is not None:
+        message += f"; {'.'.join(rollout.path)} says that a rollout is in progress"
+    lives = (point.case.history.lives.get(obj.uid) for obj in row.objects)
+    created = (life.created_at for life in lives if life is not None)
+    return _finding(
+        point, row, Verdict.VIOLATES if rollout is None else Verdict.UNKNOWN, message,
+        # They began to coexist when the last of them came to be.
+        first_at=max((at for at in created if at is not None), default=None), last_at=point.at,
+    )  # fmt: skip
 
 
 def _rollout(point: CasePoint, row: Together) -> Rollout | None:
@@ -81,114 +92,118 @@ def _rollout(point: CasePoint, row: Together) -> Rollout | None:
     if row.what is Doubling.KINDS or point.held or root is None:
         return None
     for rollout in point.case.profile.rollouts:
-        if root.at(*rollout.path) not in rollout.values:
-            continue
-        since = _reported_since(point, root, rollout)
-        if point.at - since <= rollout.bound:
+        reported = root.at(*rollout.path) in rollout.values
+        if reported and point.at - _reported_since(point, root, rollout) <= rollout.bound:
             return rollout
     return None
 
 
 def _reported_since(point: CasePoint, root: Obj, rollout: Rollout) -> float:
-    history = point.case.history
-    since = history.header.started_at
-    reporting = False
-    for event in history.lives[root.uid].events:
-        if event.revision > point.checkpoint.revision:
-            break
-        now = event.obj.at(*rollout.path) in rollout.values
-        if now and not reporting:
-            since = event.at
-        reporting = now
-    return since
+    history, until = point.case.history, point.checkpoint.revision
+    events = (one for one in reversed(history.lives[root.uid].events) if one.revision <= until)
+    said = takewhile(lambda one: one.obj.at(*rollout.path) in rollout.values, events)
+    return min((one.at for one in said), default=history.header.started_at)
 
 
-def _in_time(overlap: Overlap, point: CasePoint) -> Iterable[Finding]:
+def _in_time(overlap: _Overlap, point: CasePoint) -> Iterator[Finding]:
     """What an overlap means for a checkpoint: it fell into the rest there, or was on the way to it."""
     reached = point.checkpoint.reached_at
-    if point.held and reached is not None:
-        within = overlap.from_at < point.rests_until and _ended(overlap, point) > reached
-        if within and _lasts(overlap, reached):
-            return [_at_rest(overlap, point, reached)]
-    if point.begins <= overlap.from_at <= point.at:
-        return [_on_the_way(overlap, point)]
-    return []
+    whose = origin(point.case, overlap.state, overlap.row.objects)
+    if point.held and reached is not None and _at_rest(overlap, point, reached):
+        how = (
+            f"at rest, {max(0.0, overlap.from_at - reached):.1f} s after the state had been reached"
+        )
+        yield _overlapped(overlap, point, Verdict.VIOLATES, f" {how}; {whose}")
+    elif point.begins <= overlap.from_at <= point.at:
+        policy = point.case.profile.overlap
+        step = relevant(point.steps, overlap.row.service.name)
+        after = f" after {describe(step)}" if step else ""
+        if policy.allowed:
+            why = f"; the profile allows it until the deadline ({policy.reason})"
+            yield _overlapped(overlap, point, Verdict.CONFORMS, f"{after}{why}")
+        else:
+            why = f", and the profile promises no overlap; {whose}"
+            yield _overlapped(overlap, point, Verdict.VIOLATES, f"{after}{why}")
 
 
-def _ended(overlap: Overlap, point: CasePoint) -> float:
-    """When it ended; an overlap that lasts ends after everything else."""
-    return overlap.end_or(max(point.case.history.events[-1].at, point.rests_until))
+def _at_rest(overlap: _Overlap, point: CasePoint, reached: float) -> bool:
+    """True if it began in the rest, or lasted into it by more than an instant."""
+    lasts = overlap.to_revision is None
+    # An overlap that lasts ends after everything else.
+    end = max(overlap.to_at, point.rests_until) if lasts else overlap.to_at
+    into = overlap.from_at > reached or lasts or end - reached > REST_EDGE
+    return overlap.from_at < point.rests_until and end > reached and into
 
 
-def _lasts(overlap: Overlap, reached: float) -> bool:
-    """True if it began in the rest, or lasted into it: an end that arrived an instant after the
-    driver looked is the end of the transition, not a part of the rest."""
-    into = overlap.to_at is None or overlap.to_at - reached > REST_EDGE
-    return overlap.from_at > reached or into
-
-
-def _at_rest(overlap: Overlap, point: CasePoint, reached: float) -> Finding:
-    row = overlap.row
-    message = (
-        f"{nouns(row.stale)} of service {overlap.service} existed beside {nouns(row.kept)} for "
-        f"{_length(overlap, point)} at rest, {max(0.0, overlap.from_at - reached):.1f} s after the "
-        f"state had been reached; {origin(point.case, overlap.state, row.objects)}"
-    )
-    return _finding(overlap, point, Verdict.VIOLATES, message)
-
-
-def _on_the_way(overlap: Overlap, point: CasePoint) -> Finding:
-    row, policy = overlap.row, point.case.profile.overlap
-    step = relevant(point.steps, overlap.service)
-    after = f" after {describe(step)}" if step else ""
-    message = (
-        f"{nouns(row.stale)} of service {overlap.service} existed beside {nouns(row.kept)} for "
-        f"{_length(overlap, point)}{after}"
-    )
-    if policy.allowed:
-        message += f"; the profile allows it until the deadline ({policy.reason})"
-        return _finding(overlap, point, Verdict.CONFORMS, message)
-    told = origin(point.case, overlap.state, row.objects)
-    message += f", and the profile promises no overlap; {told}"
-    return _finding(overlap, point, Verdict.VIOLATES, message)
-
-
-def _seconds(overlap: Overlap, point: CasePoint) -> float:
-    return overlap.end_or(point.case.history.events[-1].at) - overlap.from_at
-
-
-def _length(overlap: Overlap, point: CasePoint) -> str:
-    end = "the end" if overlap.to_revision is None else overlap.to_revision
-    seconds = max(0.0, _seconds(overlap, point))
-    return f"{seconds:.2f} s (revisions {overlap.from_revision} to {end})"
-
-
-def _finding(overlap: Overlap, point: CasePoint, verdict: Verdict, message: str) -> Finding:
-    case, seconds = point.case, _seconds(overlap, point)
+def _overlapped(overlap: _Overlap, point: CasePoint, verdict: Verdict, text: str) -> Finding:
+    case, row = point.case, overlap.row
     ordered = case.history.header.total_order
-    if verdict is Verdict.VIOLATES and not ordered and seconds < case.bounds.out_of_order:
+    if verdict is Verdict.VIOLATES and not ordered and overlap.seconds < case.bounds.out_of_order:
         # Without one order of all kinds, what arrived in this order need not have happened in it.
         verdict = Verdict.UNKNOWN
+    end = "the end" if overlap.to_revision is None else overlap.to_revision
+    return _finding(
+        point, row, verdict,
+        f"{nouns(row.stale)} of service {row.service.name} existed beside {nouns(row.kept)} for "
+        f"{max(0.0, overlap.seconds):.2f} s (revisions {overlap.from_revision} to {end}){text}",
+        first_at=overlap.from_at, last_at=overlap.to_at, from_revision=overlap.from_revision,
+        to_revision=overlap.to_revision, seconds=round(overlap.seconds, 3),
+    )  # fmt: skip
+
+
+def _finding(
+    point: CasePoint, row: Together, verdict: Verdict, message: str, **more: Any
+) -> Finding:
     return finding(
-        _NAME,
-        verdict,
-        overlap.row.stale[0],
-        message,
-        graph=overlap.graph,
-        step=point.last_step,
-        first_at=overlap.from_at,
-        last_at=overlap.end_or(case.history.events[-1].at),
-        **_evidence(overlap.row),
-        from_revision=overlap.from_revision,
-        to_revision=overlap.to_revision,
-        seconds=round(seconds, 3),
-    )
+        _NAME, verdict, row.stale[0], message,
+        graph=row.service.graph.name, step=point.last_step, service=row.service.name,
+        what=str(row.what), stale=[subject(obj) for obj in row.stale],
+        kept=[subject(obj) for obj in row.kept], **more,
+    )  # fmt: skip
 
 
-def _evidence(row: Together) -> dict[str, object]:
-    return {
-        "service": row.service.name,
-        "what": str(row.what),
-        "stale": [subject(obj) for obj in row.stale],
-        "kept": [subject(obj) for obj in row.kept],
-    }
+def _overlaps(case: Case) -> list[_Overlap]:
+    """Every stretch of coexistence in the history, judged by each graph's own spec at that time."""
+    running: dict[tuple[str, str, Doubling], _Overlap] = {}
+    ended: list[_Overlap] = []
+    for event, snapshot in _snapshots(case):
+        now = {
+            (row.service.graph.name, row.service.name, row.what): row
+            for row in doublings(snapshot)
+            if not row.shrinking
+        }
+        for key in running.keys() - now.keys():
+            ended.append(replace(running.pop(key), to_revision=event.revision, to_at=event.at))
+        for key in now.keys() - running.keys():
+            running[key] = _Overlap(
+                row=now[key], state=snapshot.state, from_revision=event.revision, from_at=event.at,
+                to_at=case.history.events[-1].at,
+            )  # fmt: skip
+    order = attrgetter("from_revision", "row.service.graph.name", "row.service.name")
+    return sorted([*ended, *running.values()], key=order)
+
+
+def _snapshots(case: Case) -> Iterator[tuple[Event, Snapshot]]:
+    """After each event of a graph, component or workload: what there was of these."""
+    objects: dict[str, Obj] = {}
+    asks: dict[tuple[str, int], Graph | None] = {}
+
+    def asked(roots: Iterable[Obj]) -> tuple[Graph, ...]:
+        own = (root for root in roots if root.uid not in case.others)
+        found = (asks[root.uid, root.generation] for root in own)
+        return tuple(graph for graph in found if graph is not None)
+
+    for event in case.history.events:
+        obj = event.obj
+        concerns = obj.kind in (GRAPH_KIND, COMPONENT_KIND) or workload_kind(obj) is not None
+        if not concerns or obj.namespace != case.namespace:
+            continue
+        if event.type is EventType.DELETED:
+            objects.pop(obj.uid, None)
+        else:
+            objects[obj.uid] = obj
+        if (obj.uid, obj.generation) not in asks:
+            asks[obj.uid, obj.generation] = intent(obj)
+        state = State(objects.values(), revision=event.revision, at=event.at)
+        bare = (one for one in state.of_kind(COMPONENT_KIND) if not one.owners)
+        yield event, case.snapshot(state, asked(state.of_kind(GRAPH_KIND)), asked(bare))

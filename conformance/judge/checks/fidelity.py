@@ -1,17 +1,13 @@
-"""Fidelity: what the user wrote is on the children, in both shapes (containment).
-
-Judged at each judged checkpoint that was reconciled or ran into its deadline, on the workloads' pod
-templates and on the live pods: an image that never reached a pod is a finding too. Exceptions stand
-in the profile, by field and shape, with a reason. At every judged checkpoint the graph itself must
-still be what the user wrote.
-"""
+"""Fidelity: what the user wrote is on the children, in both shapes (containment): on the workloads' pod
+templates and on the live pods. Exceptions stand in the profile, by field and shape, with a reason. At
+every judged checkpoint the graph itself must still be what the user wrote."""
 
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import partial
 
 from conformance.history.records import CheckpointEnd
 from conformance.judge.case import Case, CasePoint
@@ -30,17 +26,8 @@ from conformance.model.verdict import CheckerName, Finding, Verdict
 _NAME = CheckerName.FIDELITY
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Shown:
-    """A pod spec to compare, and the object that shows it."""
-
-    obj: Obj
-    where: str
-    spec: Mapping[str, Any]
-    labels: Mapping[str, str]
-    annotations: Mapping[str, str]
-    leads: bool
-    """False for the followers of a group, whose command is the operator's affair."""
+_Compared = tuple[Obj, str, list[Difference]]
+"""An object, which of its pod specs was compared, and what that lacks."""
 
 
 def check(case: Case) -> CheckResult:
@@ -50,13 +37,13 @@ def check(case: Case) -> CheckResult:
     for point in case.judged:
         if point.interrupted:
             continue
-        findings += users_graph(case, point)
+        findings += users_graph(point)
         if point.checkpoint.blocked:
             continue
         for service in point.snapshot.services:
-            shown = list(_shown(service))
-            looked_at += len(shown)
-            findings += _compared(point, service, shown)
+            compared = list(_compared(service))
+            looked_at += len(compared)
+            findings += _lacking(point, service, compared)
         if not any(one.gates for one in findings):
             findings += _disagreed(point)
     return CheckResult(checker=_NAME, findings=tuple(findings), looked_at=looked_at)
@@ -71,82 +58,56 @@ def _disagreed(point: CasePoint) -> Iterator[Finding]:
         yield finding(_NAME, Verdict.UNKNOWN, point.name, text, last_at=point.at)
 
 
-# What there is to compare ---------------------------------------------------------------------
-
-
-def _shown(service: ServiceSnapshot) -> Iterator[_Shown]:
+def _compared(service: ServiceSnapshot) -> Iterator[_Compared]:
     if not service.service.groups:
-        # At zero replicas no workload, or an empty one, is right; an empty one runs nothing.
+        # No workload, or an empty one, is right; an empty one runs nothing.
         return
+    reserved = service.profile.labels.reserved
+    lacks = partial(pod_differences, service.service, reserved=reserved)
     for workload in service.right:
-        if not workload.deleting:
-            yield from _templates(workload)
+        rows = [] if workload.deleting else WORKLOADS[workload.kind].templates_of(workload)
+        for place, template in rows:
+            metadata = template.get("metadata") or {}
+            found = lacks(
+                spec=template.get("spec") or {}, labels=metadata.get("labels") or {},
+                annotations=metadata.get("annotations") or {}, runs=place.leads,
+            )  # fmt: skip
+            yield workload, f" {place.name}", list(found)
     for pod in service.live_pods:
-        yield _Shown(
-            obj=pod, where="", spec=pod.spec, labels=pod.labels, annotations=pod.annotations,
-            leads=takes_requests(pod),
-        )  # fmt: skip
-
-
-def _templates(workload: Obj) -> Iterator[_Shown]:
-    for place, template in WORKLOADS[workload.kind].templates_of(workload):
-        metadata = template.get("metadata") or {}
-        yield _Shown(
-            obj=workload, where=f" {place.name}", spec=template.get("spec") or {},
-            leads=place.leads, labels=metadata.get("labels") or {},
-            annotations=metadata.get("annotations") or {},
-        )  # fmt: skip
-
-
-# Comparing ------------------------------------------------------------------------------------
-
-
-def _compared(point: CasePoint, service: ServiceSnapshot, shown: list[_Shown]) -> Iterator[Finding]:
-    if not shown and service.service.groups:
-        text = (
-            f"Service {service.name} of {service.graph.name} has no workload of the wanted kind at "
-            f"{point.name}, so there is nothing to compare with what the user wrote"
-        )
-        yield finding(
-            _NAME, Verdict.UNKNOWN, service.name, text,
-            graph=service.graph.name, last_at=point.at,
-        )  # fmt: skip
-    by_field: dict[str, list[tuple[_Shown, Difference]]] = {}
-    for row in shown:
-        for difference in _differences(service.service, row, point.case.profile):
-            by_field.setdefault(difference.field, []).append((row, difference))
-    for rows in by_field.values():
-        yield _lacking(point, service, rows)
+        kept, runs = pod.annotations, takes_requests(pod)
+        found = lacks(spec=pod.spec, labels=pod.labels, annotations=kept, runs=runs)
+        yield pod, "", list(found)
 
 
 def _lacking(
-    point: CasePoint, service: ServiceSnapshot, rows: list[tuple[_Shown, Difference]]
-) -> Finding:
-    first, difference = rows[0]
-    objects = list(dict.fromkeys(f"{noun(row.obj)}{row.where}" for row, _ in rows))
-    verb = "lacks" if len(objects) == 1 else "lack"
+    point: CasePoint, service: ServiceSnapshot, compared: list[_Compared]
+) -> Iterator[Finding]:
+    name, graph = service.name, service.graph.name
+    if not compared and service.service.groups:
+        text = (
+            f"Service {name} of {graph} has no workload of the wanted kind at {point.name}, so there "
+            "is nothing to compare with what the user wrote"
+        )
+        yield finding(_NAME, Verdict.UNKNOWN, name, text, graph=graph, last_at=point.at)
+    rows: dict[str, list[tuple[Obj, str, Difference]]] = defaultdict(list)
+    for obj, where, differences in compared:
+        for one in differences:
+            if not _excepted(one.field, service.service, service.profile):
+                rows[one.field].append((obj, f"{noun(obj)}{where}", one))
     rolling = point.checkpoint.end is CheckpointEnd.DEADLINE and _rolling(service)
     unfinished = "; the graph's status reports a rollout in progress" if rolling else ""
-    return finding(
-        _NAME, Verdict.UNKNOWN if rolling else Verdict.VIOLATES, first.obj,
-        f"{join(objects)} of service {service.name} of {service.graph.name} {verb} what the user "
-        f"wrote {seconds(point.at - point.checkpoint.since)} after the last change: {difference}; "
-        f"{origin(point.case, point.state, [first.obj])}{unfinished}",
-        graph=service.graph.name, first_at=point.checkpoint.since, last_at=point.at,
-        field=difference.field, wanted=difference.wanted, found=difference.found,
-    )  # fmt: skip
-
-
-def _differences(service: Service, row: _Shown, profile: Profile) -> Iterator[Difference]:
-    found = pod_differences(
-        service,
-        spec=row.spec,
-        labels=row.labels,
-        annotations=row.annotations,
-        reserved=profile.labels.reserved,
-        runs=row.leads,
-    )
-    return (one for one in found if not _excepted(one.field, service, profile))
+    for field, found in rows.items():
+        first, _, lacks = found[0]
+        objects = list(dict.fromkeys(what for _, what, _ in found))
+        verb = "lacks" if len(objects) == 1 else "lack"
+        yield finding(
+            _NAME, Verdict.UNKNOWN if rolling else Verdict.VIOLATES, first,
+            f"{join(objects)} of service {name} of {graph} {verb} what the user wrote "
+            f"{seconds(point.at - point.checkpoint.since)} after the last change: {lacks}; "
+            f"{origin(point.case, point.state, [first])}{unfinished}",
+            graph=graph, first_at=point.checkpoint.since, last_at=point.at,
+            field=field, wanted=lacks.wanted, found=lacks.found,
+        )  # fmt: skip
 
 
 def _excepted(field: str, service: Service, profile: Profile) -> bool:
@@ -160,9 +121,6 @@ def _excepted(field: str, service: Service, profile: Profile) -> bool:
 
 def _rolling(service: ServiceSnapshot) -> bool:
     """True while the graph's status reports a rollout in progress, which excuses old pods."""
-    root = service.root
-    if root is None or root.kind != GRAPH_KIND:
+    if service.root is None or service.root.kind != GRAPH_KIND:
         return False
-    return any(
-        str(root.at(*rollout.path)) in rollout.values for rollout in service.profile.rollouts
-    )
+    return any(str(service.root.at(*one.path)) in one.values for one in service.profile.rollouts)

@@ -1,8 +1,5 @@
-"""Foreign: objects of others stay what they are; a graph that no step touches keeps its children.
-
-Foreign objects are those that the case put there (same name, look-alike labels, finalizers). Their
-status is not judged: whose it is depends on the kind.
-"""
+"""Foreign: objects of others (which the case put there) stay what they are, but for their status; a
+graph that no step touches keeps its children."""
 
 from __future__ import annotations
 
@@ -10,12 +7,14 @@ from collections.abc import Iterator
 
 from conformance.history.records import Foreign
 from conformance.judge.case import Case, CasePoint
-from conformance.judge.changes import Act, Change, Part
-from conformance.judge.checks.parts.siblings import sibling, siblings
-from conformance.judge.doubts import doubts
-from conformance.judge.findings import CheckResult, blame, finding, or_doubts
-from conformance.judge.wording import by, count, join, noun
-from conformance.model.kinds import Actor, ownerless
+from conformance.judge.causes import causes
+from conformance.judge.changes import Act, Change, Part, content
+from conformance.judge.checks.parts.telling import or_unproven
+from conformance.judge.findings import CheckResult, blame, finding
+from conformance.judge.steps import changes_something, took
+from conformance.judge.wording import by, count, join, noun, seconds
+from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, Graph
+from conformance.model.kinds import EVIDENCE_KINDS, Actor, of_platform, ownerless
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName, Finding, Verdict
 
@@ -26,26 +25,24 @@ _JUDGED = (Part.SPEC, Part.LABELS, Part.ANNOTATIONS, Part.OWNERS, Part.FINALIZER
 
 def check(case: Case) -> CheckResult:
     """Judge every foreign object until the last checkpoint, and every untouched graph at each one."""
-    found, graphs = list(_basics(case)), siblings(case)
-    if not case.history.foreign and not graphs:
+    found, others, graphs = list(_basics(case)), case.history.foreign, list(_siblings(case))
+    if not others and not graphs:
         return CheckResult(checker=_NAME, findings=tuple(found))
     if not case.points:
         text = "The history has no checkpoint up to which foreign objects could be judged"
         unjudged = finding(_NAME, Verdict.UNKNOWN, case.history.header.case, text)
         return CheckResult(checker=_NAME, findings=(unjudged,))
     last = case.points[-1]
-    for foreign in case.history.foreign:
-        found += _foreign(case, foreign, last)
-    for row in graphs:
-        found += sibling(case, row)
-    start = min((foreign.at for foreign in case.history.foreign), default=_start(case))
-    findings = or_doubts(
-        found,
-        lambda: doubts(
-            case, _NAME, last, case.window(start, last.at), claim="others' objects stayed untouched"
-        ),
-    )
-    looked_at = len(case.history.foreign) + len(graphs)
+    for foreign in others:
+        found += _foreign(case, foreign, last.at)
+    for point, kind, graph in graphs:
+        found += _sibling(point, kind, graph)
+    sent = (step.sent_at for point in case.judged for step in point.steps)
+    begins = [one.at for one in others] or sent
+    window = case.window(min(begins, default=case.history.header.started_at), last.at)
+    claim = "others' objects stayed untouched"
+    findings = or_unproven(found, _NAME, last, window, claim=claim)
+    looked_at = len(others) + len(graphs)
     return CheckResult(checker=_NAME, findings=tuple(findings), looked_at=looked_at)
 
 
@@ -60,57 +57,40 @@ def _basics(case: Case) -> Iterator[Finding]:
             yield _touched(case, change, Actor.OPERATOR)
 
 
-def _start(case: Case) -> float:
-    steps = [step for point in case.judged for step in point.steps]
-    return min((step.sent_at for step in steps), default=case.history.header.started_at)
-
-
-def _foreign(case: Case, foreign: Foreign, last: CasePoint) -> Iterator[Finding]:
+def _foreign(case: Case, foreign: Foreign, until: float) -> Iterator[Finding]:
+    what = f"{foreign.kind} {foreign.name}"
     life = case.history.lives.get(foreign.uid)
     if life is None:
-        yield finding(
-            _NAME, Verdict.UNKNOWN, f"{foreign.kind}/{foreign.name}",
-            f"Foreign {foreign.kind} {foreign.name} was never recorded, so it cannot be told whether "
-            "it was touched",
-            first_at=foreign.at,
-        )  # fmt: skip
+        text = f"Foreign {what} was never recorded, so it cannot be told whether it was touched"
+        about = f"{foreign.kind}/{foreign.name}"
+        yield finding(_NAME, Verdict.UNKNOWN, about, text, first_at=foreign.at)
         return
     below = case.lineage.below(foreign.uid)
-    for change in case.log.changes(foreign.at, last.at):
+    for change in case.log.changes(foreign.at, until):
         writer = case.log.writer(change)
         if change.obj.uid == foreign.uid and _harms(change) and writer is not Actor.SUITE:
             yield _touched(case, change, writer)
             continue
         wrote = change.act is Act.CREATED or _harms(change)
         if wrote and change.obj.uid in below and writer is Actor.OPERATOR:
-            yield _below(change, foreign)
-    yield from _tried(case, life.first, foreign, last)
+            # It is others', too, and nothing of the operator's own has a place there.
+            text = f"The operator wrote {change}, which is below {what} of somebody else"
+            yield _of_change(change, Verdict.VIOLATES, text)
+    yield from _tried(case, life.first, foreign.at, until)
 
 
-def _below(change: Change, foreign: Foreign) -> Finding:
-    """What the operator did to an object below a foreign one: it is others', too, and nothing of the
-    operator's own has a place there."""
-    return finding(
-        _NAME, Verdict.VIOLATES, change.obj,
-        f"The operator wrote {change}, which is below {foreign.kind} {foreign.name} of somebody else",
-        first_at=change.at, change=str(change), uid=change.obj.uid,
-    )  # fmt: skip
-
-
-def _tried(case: Case, obj: Obj, foreign: Foreign, last: CasePoint) -> Iterator[Finding]:
-    """Writes that only the API's validation kept from changing the object, such as those of a
-    Deployment's selector. A conflict (409) is none of them: to ask and be told is a way to learn
-    whose it is (server-side apply)."""
-    tries = [w for w in case.log.tries(obj, foreign.at, last.at) if w.code == _INVALID]
-    if not tries:
-        return
-    times = f" {count(len(tries), 'time')}" if len(tries) > 1 else ""
-    yield finding(
-        _NAME, Verdict.VIOLATES, obj,
-        f"The operator tried to {tries[0].verb} {noun(obj)}{times}, which belongs to somebody else "
-        "and was there before; nothing but the API's validation (HTTP 422) kept it as it was",
-        first_at=tries[0].at, last_at=tries[-1].at, requests=len(tries), uid=obj.uid,
-    )  # fmt: skip
+def _tried(case: Case, obj: Obj, since: float, until: float) -> Iterator[Finding]:
+    """Writes that only the API's validation kept from changing the object. A conflict (409) is none of
+    them: to ask and be told is a way to learn whose it is (server-side apply)."""
+    tries = [write for write in case.log.tries(obj, since, until) if write.code == _INVALID]
+    if tries:
+        times = f" {count(len(tries), 'time')}" if len(tries) > 1 else ""
+        yield finding(
+            _NAME, Verdict.VIOLATES, obj,
+            f"The operator tried to {tries[0].verb} {noun(obj)}{times}, which belongs to somebody "
+            "else and was there before; nothing but the API's validation (HTTP 422) kept it as it was",
+            first_at=tries[0].at, last_at=tries[-1].at, requests=len(tries), uid=obj.uid,
+        )  # fmt: skip
 
 
 def _harms(change: Change) -> bool:
@@ -120,16 +100,18 @@ def _harms(change: Change) -> bool:
 
 
 def _touched(case: Case, change: Change, writer: Actor) -> Finding:
+    parts = join((part for part in change.parts if part in _JUDGED), most=5)
+    verb = "deleted" if change.act is Act.DELETED else f"changed the {parts} of"
+    text = (
+        f"{by(writer).capitalize()} {verb} {noun(change.obj)}, which belongs to somebody else and "
+        "was there before"
+    )
+    return _of_change(change, _verdict(case, change, writer), text)
+
+
+def _of_change(change: Change, verdict: Verdict, text: str) -> Finding:
     obj = change.obj
-    parts = [part for part in change.parts if part in _JUDGED]
-    deleted = change.act is Act.DELETED
-    verb = "deleted" if deleted else f"changed the {join(parts, most=5)} of"
-    return finding(
-        _NAME, _verdict(case, change, writer), obj,
-        f"{by(writer).capitalize()} {verb} {noun(obj)}, which belongs to somebody else and was there "
-        "before",
-        first_at=change.at, change=str(change), uid=obj.uid,
-    )  # fmt: skip
+    return finding(_NAME, verdict, obj, text, first_at=change.at, change=str(change), uid=obj.uid)
 
 
 def _verdict(case: Case, change: Change, writer: Actor) -> Verdict:
@@ -139,11 +121,68 @@ def _verdict(case: Case, change: Change, writer: Actor) -> Verdict:
         return blame(writer)
     if change.act is not Act.DELETED:
         return Verdict.CONFORMS
-    return Verdict.VIOLATES if _disowned(case, change) else Verdict.UNKNOWN
+    events = case.history.lives[change.obj.uid].events
+    owners = [event.obj.owners for event in events if event.at <= change.at]
+    disowned = bool(owners) and owners[0] != owners[-1]
+    return Verdict.VIOLATES if disowned else Verdict.UNKNOWN
 
 
-def _disowned(case: Case, deletion: Change) -> bool:
-    """True if the object was given an owner before the platform collected it."""
-    events = case.history.lives[deletion.obj.uid].events
-    before = [event for event in events if event.at <= deletion.at]
-    return bool(before) and before[0].obj.owners != before[-1].obj.owners
+def _siblings(case: Case) -> Iterator[tuple[CasePoint, str, Graph]]:
+    """Graphs and bare components, with their kind, that are meant to be as at the checkpoint before
+    and were no step's target, where some step did change something else."""
+    for point in case.judged:
+        before = case.before(point)
+        steps = [step for step in point.steps if took(step)]
+        if before is None or not any(changes_something(step) for step in steps):
+            continue
+        # An edit of a component names the component; the graph it is part of is in `before`.
+        names = {s.target for s in steps} | {s.before.name for s in steps if s.before}
+        old, new = before.checkpoint, point.checkpoint
+        for kind, was, now in (
+            (GRAPH_KIND, old.graphs, new.graphs),
+            (COMPONENT_KIND, old.components, new.components),
+        ):
+            kept = (graph for graph in now if graph.name not in names and graph in was)
+            yield from ((point, kind, graph) for graph in kept)
+
+
+def _sibling(point: CasePoint, kind: str, graph: Graph) -> Iterator[Finding]:
+    case = point.case
+    first = next(step for step in point.steps if took(step))
+    window = case.window(first.sent_at, point.at)
+    base = case.history.at(max(window.after_revision, first.revision_before))
+    root = base.named(kind, graph.name, case.namespace)
+    if root is None:
+        yield finding(
+            _NAME, Verdict.UNKNOWN, f"{kind}/{graph.name}",
+            f"{kind} {graph.name} was not recorded before {first.name}, so it cannot be told whether "
+            "its children stayed",
+            graph=graph.name,
+        )  # fmt: skip
+        return
+    below = case.lineage.below(root.uid)
+    for obj in base:
+        if obj.uid not in below or obj.kind in EVIDENCE_KINDS or obj.deleting:
+            continue
+        present = point.state.get(obj.uid)
+        if present is None or present.deleting:
+            how = "is gone"
+        elif not of_platform(obj) and content(present) != content(obj):
+            how = "has another spec"
+        else:
+            continue
+        # A platform's object below children that nobody wrote is the platform's affair.
+        found = causes(case, [obj.uid], window)
+        operators = [change for change, writer in found if writer is Actor.OPERATOR]
+        why = "nobody but the platform is known to have written it"
+        if operators:
+            late = seconds(operators[0].at - window.start)
+            why = f"the operator wrote {operators[0]} {late} after {first.name}"
+        yield finding(
+            _NAME, Verdict.VIOLATES if operators else Verdict.UNKNOWN, obj,
+            f"{noun(obj)} of graph {graph.name} {how}, although {first.name} does not touch that "
+            f"graph; {why}",
+            graph=graph.name, step=first.name,
+            first_at=found[0][0].at if found else window.start, last_at=window.end,
+            writes=count(len(found), "write"), uid=obj.uid,
+        )  # fmt: skip

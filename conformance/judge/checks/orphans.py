@@ -1,14 +1,14 @@
-"""Orphans: what came during the case is owned by something alive and wanted, or is a retained object.
+"""Orphans: what came during the case, of whatever kind and wherever, is owned by something alive and
+wanted, or is a retained object.
 
-Every discovered kind, other namespaces and cluster-scoped objects included. While a graph is being
-deleted nothing is an orphan before the deletion deadline. While it is served others' namespaces may
-hold what it needs, but not what runs it.
+While a graph is being deleted nothing is an orphan before the deletion deadline. While it is served
+others' namespaces may hold what it needs, but not what runs it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from conformance.judge.case import Case, CasePoint
 from conformance.judge.changes import Act
@@ -31,7 +31,7 @@ _RUNS = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "Pod"})
 def check(case: Case) -> CheckResult:
     """What nobody owns, or nobody wants, at each checkpoint."""
     findings: list[Finding] = []
-    mentions = _Mentions(case)
+    mentions = _mentions(case)
     for point in case.seen:
         rows = (row for row in point.mismatches if row.checker is _NAME)
         findings += [finding_of(point, row) for row in rows if not _still_deleting(point, row)]
@@ -42,61 +42,43 @@ def check(case: Case) -> CheckResult:
 
 
 def _still_deleting(point: CasePoint, row: Mismatch) -> bool:
-    """True for what belonged to a graph whose deletion may still take its time. A graph made again
-    under the same name does not turn what the old one had into orphans any sooner."""
-    case = point.case
-    bounds = case.bounds
-    for name, at in case.deletions.items():
-        if not at <= point.at < at + bounds.deletion_deadline or row.graph not in ("", name):
-            continue
-        lives = (case.history.lives.get(uid) for uid in row.objects)
-        born = (life.created_at or 0.0 for life in lives if life is not None)
-        if all(when <= at + bounds.create_after_delete for when in born):
-            return True
-    return False
-
-
-def _unattributed(point: CasePoint) -> Iterator[Finding]:
-    """Objects in the namespace without an owner in it and without label: the operator's if it wrote
-    them."""
-    for obj in unattributed(point.snapshot):
-        creator = point.case.creator(obj.uid)
-        owned = "has no owner in its namespace" if obj.owners else "has no owner"
-        above = [] if obj.owners else _once_below(point.case, obj)
-        if creator is Actor.OPERATOR:
-            text = f"{owned} and belongs to no graph by its labels"
-            yield _finding(point, obj, text, creator, Verdict.VIOLATES)
-        elif above:
-            text = f"{owned} any more, and was below {noun(above[-1])} once"
-            blamed = any(_deleted_by_operator(point, owner) for owner in above)
-            verdict = Verdict.VIOLATES if blamed else Verdict.UNKNOWN
-            yield _finding(point, obj, text, creator, verdict)
-        elif creator is Actor.UNKNOWN:
-            text = f"{owned}, and the audit log does not tell whose it is"
-            yield _finding(point, obj, text, creator, Verdict.UNKNOWN)
-
-
-def _once_below(case: Case, obj: Obj) -> list[Obj]:
-    """What the object was below before it lost its owners, up to a graph or component; empty if it
-    was below none. The platform's own objects stay for ever if their owner is deleted with
-    propagationPolicy Orphan."""
-    above = case.lineage.above(obj.uid)
-    return above if any(o.kind in (GRAPH_KIND, COMPONENT_KIND) for o in above) else []
-
-
-def _deleted_by_operator(point: CasePoint, obj: Obj) -> bool:
-    log = point.case.log
+    """True for what belonged to a graph whose deletion may still take its time, made again or not."""
+    case, bounds = point.case, point.case.bounds
+    lives = (case.history.lives.get(uid) for uid in row.objects)
+    born = max((life.created_at or 0.0 for life in lives if life is not None), default=0.0)
     return any(
-        change.obj.uid == obj.uid
-        and change.act is Act.DELETED
-        and log.writer(change) is Actor.OPERATOR
-        for change in log.changes(0.0, point.at)
+        at <= point.at < at + bounds.deletion_deadline
+        and row.graph in ("", name)
+        and born <= at + bounds.create_after_delete
+        for name, at in case.deletions.items()
     )
 
 
-def _elsewhere(point: CasePoint, mentions: _Mentions) -> Iterator[Finding]:
-    """Cluster-scoped objects and those in other namespaces that name the case: once no graph of the
-    case is left, they too must be gone. What runs a graph's image is out of place before that."""
+def _unattributed(point: CasePoint) -> Iterator[Finding]:
+    case = point.case
+    for obj in unattributed(point.snapshot):
+        creator = case.creator(obj.uid)
+        owned = "has no owner in its namespace" if obj.owners else "has no owner"
+        # A platform's object stays for ever if its owner is deleted with propagationPolicy Orphan.
+        above = [] if obj.owners else case.lineage.above(obj.uid)
+        if creator is Actor.OPERATOR:
+            text = f"{owned} and belongs to no graph by its labels"
+            yield _finding(point, obj, text, Verdict.VIOLATES)
+        elif any(owner.kind in (GRAPH_KIND, COMPONENT_KIND) for owner in above):
+            text = f"{owned} any more, and was below {noun(above[-1])} once"
+            uids = {owner.uid for owner in above}
+            gone = (one for one in case.log.changes(0.0, point.at) if one.act is Act.DELETED)
+            writers = (case.log.writer(one) for one in gone if one.obj.uid in uids)
+            verdict = Verdict.VIOLATES if Actor.OPERATOR in writers else Verdict.UNKNOWN
+            yield _finding(point, obj, text, verdict)
+        elif creator is Actor.UNKNOWN:
+            text = f"{owned}, and the audit log does not tell whose it is"
+            yield _finding(point, obj, text, Verdict.UNKNOWN)
+
+
+def _elsewhere(point: CasePoint, mentions: Callable[[Obj], bool]) -> Iterator[Finding]:
+    """Objects outside the namespace that name the case: once none of its graphs is left, they too must
+    be gone. What runs a graph's image is out of place before that."""
     case, served = point.case, bool(point.graphs)
     images = _images(point) if served else set()
     for obj in point.state:
@@ -108,50 +90,42 @@ def _elsewhere(point: CasePoint, mentions: _Mentions) -> Iterator[Finding]:
         creator = case.creator(obj.uid)
         if creator not in (Actor.OPERATOR, Actor.UNKNOWN):
             continue
-        if case.history.lives[obj.uid].created_revision is None or not mentions.in_(obj):
+        if case.history.lives[obj.uid].created_revision is None or not mentions(obj):
             continue
         where = f"in namespace {obj.namespace}" if obj.namespace else "cluster-scoped"
-        text = f"({where}) names this case and still exists after its last graph is gone"
-        if served:
-            text = (
-                f"({where}) names this case and runs an image of its graphs outside its namespace"
-            )
-        early = not served and _within_deletion(point)
+        runs_on = "runs an image of its graphs outside its namespace"
+        why = runs_on if served else "still exists after its last graph is gone"
+        # The driver waits for the case's own namespace only, so what is left elsewhere while a
+        # deletion may still take its time is not proven to stay.
+        deadline = case.bounds.deletion_deadline
+        early = not served and any(point.at < at + deadline for at in case.deletions.values())
         verdict = Verdict.UNKNOWN if early else blame(creator)
-        yield _finding(point, obj, text, creator, verdict)
+        yield _finding(point, obj, f"({where}) names this case and {why}", verdict)
 
 
 def _images(point: CasePoint) -> set[str]:
     """The images of every service that the graphs had until then, so of what may run on, too."""
-    meant = list(point.graphs)
-    for step in point.case.history.steps:
-        if step.sent_at <= point.at:
-            meant += [graph for graph in (step.before, step.after) if graph is not None]
-    return {service.image for graph in meant for service in graph.services} - {""}
+    steps = [step for step in point.case.history.steps if step.sent_at <= point.at]
+    meant = [*point.graphs, *(graph for step in steps for graph in (step.before, step.after))]
+    return {one.image for graph in meant if graph for one in graph.services} - {""}
 
 
-def _within_deletion(point: CasePoint) -> bool:
-    """True while a deletion may still take its time. The driver waits for the case's own namespace
-    only, so what is left elsewhere this early is not proven to stay."""
-    deadline = point.case.bounds.deletion_deadline
-    return any(point.at < at + deadline for at in point.case.deletions.values())
+def _mentions(case: Case) -> Callable[[Obj], bool]:
+    """Whether an object names the case in its name, labels, annotations, owners or spec: the case's
+    namespace, or the uid of one of its objects."""
+    uids = {
+        uid for uid, life in case.history.lives.items() if life.last.namespace == case.namespace
+    }
+    namespace = re.compile(rf"(?<![a-z0-9-]){re.escape(case.namespace)}(?![a-z0-9])")
 
-
-class _Mentions:
-    """What an object may mention that ties it to the case: its namespace, or the uid of its object."""
-
-    def __init__(self, case: Case) -> None:
-        lives = case.history.lives
-        self._uids = {uid for uid, life in lives.items() if life.last.namespace == case.namespace}
-        self._namespace = re.compile(rf"(?<![a-z0-9-]){re.escape(case.namespace)}(?![a-z0-9])")
-
-    def in_(self, obj: Obj) -> bool:
-        """True if the object names the case in its name, labels, annotations, owners or spec."""
+    def mentioned(obj: Obj) -> bool:
         texts = [obj.name, *obj.labels.values(), *obj.annotations.values()]
         texts += _strings(obj.spec) + _strings(obj.raw.get("subjects"))
-        if any(str(owner.get("uid")) in self._uids for owner in obj.owners):
+        if any(str(owner.get("uid")) in uids for owner in obj.owners):
             return True
-        return any(self._namespace.search(text) or text in self._uids for text in texts)
+        return any(namespace.search(text) or text in uids for text in texts)
+
+    return mentioned
 
 
 def _strings(value: object) -> list[str]:
@@ -162,13 +136,12 @@ def _strings(value: object) -> list[str]:
     return [text for item in value for text in _strings(item)] if isinstance(value, list) else []
 
 
-def _finding(point: CasePoint, obj: Obj, text: str, creator: Actor, verdict: Verdict) -> Finding:
+def _finding(point: CasePoint, obj: Obj, text: str, verdict: Verdict) -> Finding:
+    case = point.case
     return finding(
         _NAME, verdict, obj,
         f"{noun(obj)} {text}, {elapsed(point)}; it is {owned_by(point.state, obj)}, created by "
-        f"{by(creator)}",
-        step=point.last_step,
-        first_at=point.case.history.lives[obj.uid].created_at,
-        last_at=point.at,
+        f"{by(case.creator(obj.uid))}",
+        step=point.last_step, first_at=case.history.lives[obj.uid].created_at, last_at=point.at,
         service="", objects=[subject(obj)], checkpoint=point.name,
     )  # fmt: skip

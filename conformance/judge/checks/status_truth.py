@@ -1,19 +1,18 @@
 """Status truth: Ready only when all is there, and nothing said of what is not.
 
 Judged at each checkpoint, and at each status write by the operator: a claim of Ready must have been
-true at some revision since the operator knew what the graph asks for. What it knew follows from what
-it had done (`knowledge`), not from seconds: it reads from a cache that lags on a busy machine. An old
-claim left standing is judged only after the deadline.
+true at some revision since the operator knew what the graph asks for. An old claim left standing is
+judged only after the deadline.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from conformance.history.records import Event, Step
 from conformance.judge.case import Case, CasePoint
-from conformance.judge.checks.parts.knowledge import claimed_generation
-from conformance.judge.checks.parts.truth import based_on, contradictions, ready_writes, untrue
+from conformance.judge.checks.parts import truth
 from conformance.judge.doubts import blind_spots
 from conformance.judge.findings import CheckResult, finding
 from conformance.judge.mismatch import Mismatch
@@ -37,17 +36,18 @@ def check(case: Case) -> CheckResult:
     findings = [one for point in case.seen for one in _at_checkpoint(point)]
     findings += [one for point in case.seen for one in _wavers(point)]
     told = {(one.graph, one.step) for one in findings}
-    writes = 0
-    for event in ready_writes(case):
-        writes += 1
-        step = _step_before(case, event)
+    writes = list(truth.ready_writes(case))
+    for event in writes:
+        sent = (step for step in reversed(case.history.steps) if step.sent_at <= event.at)
+        step = next(sent, None)
         key = (event.obj.name, step.name if step else "")
-        rows = [] if key in told else contradictions(case, event)
+        rows = [] if key in told else truth.contradictions(case, event)
         if rows:
             findings.append(_false_claim(case, event, step, rows[0]))
             told.add(key)
     findings += blind_spots(case, _NAME)
-    return CheckResult(checker=_NAME, findings=tuple(findings), looked_at=len(case.seen) + writes)
+    looked_at = len(case.seen) + len(writes)
+    return CheckResult(checker=_NAME, findings=tuple(findings), looked_at=looked_at)
 
 
 def _at_checkpoint(point: CasePoint) -> list[Finding]:
@@ -57,16 +57,23 @@ def _at_checkpoint(point: CasePoint) -> list[Finding]:
     wrong = [row for row in point.mismatches if row.checker is not _NAME and not row.ending]
     amiss = {row.graph for row in wrong}
     # An arrangement neither waits for soft rows nor rests long enough to prove that they stay.
-    claims = [row for row in false_claims(snapshot) if point.checkpoint.judged or not row.soft]
-    findings = [finding_of(point, row) for row in claims]
+    rows = [row for row in false_claims(snapshot) if point.checkpoint.judged or not row.soft]
     # That a graph in which something is amiss is not Ready, or not observed, is the plain truth.
     slow = [*unready(snapshot), *unobserved(snapshot)]
-    findings += [finding_of(point, row) for row in slow if row.graph not in amiss]
+    rows += [row for row in slow if row.graph not in amiss]
+    findings = [finding_of(point, row) for row in rows]
     for root in snapshot.roots.values():
         denied = (row for row in wrong if row.graph == root.name and row.checker in _DENY_READY)
         first = next(denied, None)
         if first is not None and ready_claim(root, point.case.profile) is True:
-            findings.append(_lie(point, root, first))
+            since = point.checkpoint.since
+            change = describe(point.steps[-1]) if point.steps else "the last change"
+            text = f"{noun(root)} still says Ready {point.at - since:.1f} s after {change}, but "
+            lie = _lie(
+                point.case, point.state, root, first, text,
+                step=point.last_step, first_at=since, last_at=point.at, checkpoint=point.name,
+            )  # fmt: skip
+            findings.append(lie)
     return findings
 
 
@@ -85,59 +92,36 @@ def _wavers(point: CasePoint) -> Iterator[Finding]:
             own = since and case.log.writer_of(event) is Actor.OPERATOR
             said |= own and claim is True
             within = reached < event.at <= point.at
-            if own and said and within and claim is False and _was_well(case, event):
+            if own and said and within and claim is False and truth.was_well(case, event):
                 yield finding(
                     _NAME, Verdict.VIOLATES, event.obj,
                     f"{noun(event.obj)} was said not to be Ready {event.at - reached:.1f} s after "
                     "everything was there, though it had been said to be, and nothing had changed",
-                    graph=event.obj.name, step=point.last_step,
-                    first_at=event.at, last_at=event.at,
+                    graph=event.obj.name, step=point.last_step, first_at=event.at, last_at=event.at,
                     service="", revision=event.revision,
                 )  # fmt: skip
 
 
-def _was_well(case: Case, event: Event) -> bool:
-    """True if nothing contradicted Ready for as long as an operator's cache may lag."""
-    states = (case.history.at(revision) for revision in based_on(case, event))
-    return not any(untrue(case, state, event.obj) for state in states)
-
-
-def _tail(case: Case, state: State, row: Mismatch) -> str:
-    """Whose the object is that contradicts a claim."""
-    objects = (state.get(uid) for uid in row.objects[:1])
-    return "".join(f"; {origin_of(case, state, obj)}" for obj in objects if obj is not None)
-
-
-def _lie(point: CasePoint, root: Obj, row: Mismatch) -> Finding:
-    after = f"{point.at - point.checkpoint.since:.1f} s after "
-    after += describe(point.steps[-1]) if point.steps else "the last change"
-    return finding(
-        _NAME, Verdict.VIOLATES, root,
-        f"{noun(root)} still says Ready {after}, but {row.message}"
-        f"{_tail(point.case, point.state, row)}",
-        graph=root.name, step=point.last_step,
-        first_at=point.checkpoint.since, last_at=point.at,
-        service=row.service, checkpoint=point.name,
-    )  # fmt: skip
-
-
-def _step_before(case: Case, event: Event) -> Step | None:
-    sent = [step for step in case.history.steps if step.sent_at <= event.at]
-    return sent[-1] if sent else None
-
-
 def _false_claim(case: Case, event: Event, step: Step | None, row: Mismatch) -> Finding:
-    root = event.obj
     # A busy suite may read the API's answer later than the recorder sees what follows from it.
     late = f"{max(0.0, event.at - step.answered_at):.1f} s after {describe(step)}" if step else ""
-    generation = claimed_generation(case, root)
+    generation = truth.claimed_generation(case, event.obj)
     of = f" of generation {generation}" if generation else ""
-    return finding(
-        _NAME, Verdict.VIOLATES, root,
-        f"{noun(root)} was said to be Ready{of} {late}, at revision {event.revision}, and at no "
-        f"time since the operator knew what the graph asks for was that so: {row.message}"
-        f"{_tail(case, case.history.at(event.revision), row)}",
-        graph=root.name, step=step.name if step else "",
-        first_at=event.at, last_at=event.at,
-        service=row.service, revision=event.revision,
+    text = (
+        f"{noun(event.obj)} was said to be Ready{of} {late}, at revision {event.revision}, and at no "
+        "time since the operator knew what the graph asks for was that so: "
+    )
+    return _lie(
+        case, case.history.at(event.revision), event.obj, row, text, step=step.name if step else "",
+        first_at=event.at, last_at=event.at, revision=event.revision,
     )  # fmt: skip
+
+
+def _lie(case: Case, state: State, root: Obj, row: Mismatch, text: str, **more: Any) -> Finding:
+    """A claim of Ready, with what contradicts it and whose the object is that does."""
+    objects = (state.get(uid) for uid in row.objects[:1])
+    whose = "".join(f"; {origin_of(case, state, obj)}" for obj in objects if obj is not None)
+    message = f"{text}{row.message}{whose}"
+    return finding(
+        _NAME, Verdict.VIOLATES, root, message, graph=root.name, service=row.service, **more
+    )

@@ -9,8 +9,7 @@ import pytest
 from conformance.history.history import History
 from conformance.history.records import Event, Header
 from conformance.judge.case import Case
-from conformance.judge.checks.availability import check
-from conformance.judge.checks.parts.budget import budget
+from conformance.judge.checks.availability import budget, check
 from conformance.model.graph import Graph
 from conformance.model.profile import Profile
 from conformance.model.state import Obj

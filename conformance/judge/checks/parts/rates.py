@@ -1,10 +1,9 @@
 """How much an operator does in a hold window that changes nothing: requests, and Events it emits.
 Part of `quiescence`.
 
-An operator that starts lists everything and looks at each object once, which takes a no-op write and
-some Events an object. That pass is no unrest, whenever it comes: /readyz may well say ok before it
-(seen), and each controller begins once its own caches are filled (3 s apart were seen of one operator
-in a pod). What it changes counts all the same.
+An operator that starts looks at each object once, which takes a no-op write and some Events an object.
+That pass is no unrest, whenever it comes: /readyz may say ok before it, and each controller begins once
+its own caches are filled (3 s apart were seen).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from conformance.history.records import Write
-from conformance.judge.case import Case, CasePoint
+from conformance.judge.case import CasePoint
 from conformance.judge.changes import Change, said_at
 from conformance.judge.findings import finding
 from conformance.judge.wording import count, seconds
@@ -29,29 +28,38 @@ _NAME = CheckerName.QUIESCENCE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Counting:
-    """From when on the operator's doings count: the start of the window, or the end of a first pass."""
+    """What the operator does counts after `since`: the start of the window, or the end of a first pass.
+    To tell a first look from another it is looked at from `begin` on. `restarted`: it was started
+    within the case, and its objects listed."""
 
     since: float
-    restarted_at: float | None
-    """When the operator was last started, if that was within the case: its objects are listed then."""
+    begin: float
+    restarted: bool
 
-    @property
-    def begin(self) -> float:
-        """From when on they must be looked at, to tell a first look from another."""
-        return self.since if self.restarted_at is None else self.restarted_at
+    def counted(
+        self, rows: Iterable[_Row], at: Callable[[_Row], float], about: Callable[[_Row], Hashable]
+    ) -> Iterator[_Row]:
+        """Those of the rows that count; after a restart, none that is the first about its object."""
+        seen: set[Hashable] = set()
+        for row in rows:
+            again = not self.restarted or about(row) in seen
+            seen.add(about(row))
+            if again and at(row) > self.since:
+                yield row
 
 
-def rates(case: Case, point: CasePoint) -> list[Finding]:
+def rates(point: CasePoint) -> Iterator[Finding]:
     """Judge the requests and the Events of the hold window that ends at a checkpoint."""
-    counting = _counting(case, point)
-    return [*_requests(case, point, counting), *_events(case, point, counting)]
+    counting = _counting(point)
+    yield from _requests(point, counting)
+    yield from _events(point, counting)
 
 
-def _requests(case: Case, point: CasePoint, counting: _Counting) -> Iterator[Finding]:
+def _requests(point: CasePoint, counting: _Counting) -> Iterator[Finding]:
     """Mutating requests in the window, more than `write_rate` a second for each graph served."""
-    hold, bounds, served = point.hold, case.bounds, len(point.graphs)
-    sent = case.log.requests(counting.begin, hold.end)
-    counted = list(_counted(sent, counting, at=lambda write: write.at, about=_target))
+    hold, bounds, served = point.hold, point.case.bounds, len(point.graphs)
+    sent = point.case.log.requests(counting.begin, hold.end)
+    counted = list(counting.counted(sent, lambda write: write.at, _target))
     if len(counted) <= bounds.requests(hold.length, served=served):
         return
     targets = Counter(f"{write.verb} {write.resource}/{write.name}" for write in counted)
@@ -65,17 +73,17 @@ def _requests(case: Case, point: CasePoint, counting: _Counting) -> Iterator[Fin
     )  # fmt: skip
 
 
-def _events(case: Case, point: CasePoint, counting: _Counting) -> Iterator[Finding]:
+def _events(point: CasePoint, counting: _Counting) -> Iterator[Finding]:
     """Events that the operator emits about resting objects, more than `write_rate` a second. Those
     that tell of what happened before the window are only late."""
-    hold = point.hold
+    log, hold = point.case.log, point.hold
     sent = [
         change
-        for change in case.log.changes(counting.begin, hold.end)
-        if change.obj.kind == "Event" and case.log.writer(change) is Actor.OPERATOR
+        for change in log.changes(counting.begin, hold.end)
+        if change.obj.kind == "Event" and log.writer(change) is Actor.OPERATOR
     ]
-    counted = list(_counted(sent, counting, at=_said, about=_subject))
-    if len(counted) <= case.bounds.write_rate * hold.length:
+    counted = list(counting.counted(sent, lambda one: said_at(one.obj) or one.at, _told))
+    if len(counted) <= point.case.bounds.write_rate * hold.length:
         return
     reasons = Counter(str(change.obj.raw.get("reason", "")) for change in counted)
     about = counted[-1].obj.at("involvedObject", default={})
@@ -88,50 +96,26 @@ def _events(case: Case, point: CasePoint, counting: _Counting) -> Iterator[Findi
     )  # fmt: skip
 
 
-def _counted(
-    rows: Iterable[_Row],
-    counting: _Counting,
-    *,
-    at: Callable[[_Row], float],
-    about: Callable[[_Row], Hashable],
-) -> Iterator[_Row]:
-    """Those of the rows that count; after a restart, none that is the first about its object."""
-    seen: set[Hashable] = set()
-    for row in rows:
-        again = counting.restarted_at is None or about(row) in seen
-        seen.add(about(row))
-        if again and at(row) > counting.since:
-            yield row
-
-
-def _counting(case: Case, point: CasePoint) -> _Counting:
-    hold = point.hold
-    # However long ago: a program was seen to take 4 s from its start to its first request.
-    started = max(case.operator_starts(0.0, hold.end), default=None)
-    if started is None:
-        return _Counting(since=hold.start, restarted_at=None)
-    since = max(hold.start, _first_sign(case, started, hold.end) + FIRST_PASS)
-    # Of a start before the case, the case's objects were not there to be listed.
-    in_case = started > case.history.steps[0].sent_at
-    return _Counting(since=since, restarted_at=started if in_case else None)
-
-
-def _first_sign(case: Case, started: float, end: float) -> float:
-    """When it first did something here after its start."""
-    signs = [write.at for write in case.log.requests(started, end)]
-    changes = case.log.changes(started, end)
-    signs += [change.at for change in changes if case.log.writer(change) is Actor.OPERATOR]
-    return min(signs, default=started)
-
-
 def _target(write: Write) -> Hashable:
     return write.verb, write.resource, write.subresource, write.namespace, write.name
 
 
-def _subject(event: Change) -> Hashable:
+def _told(event: Change) -> Hashable:
     about = event.obj.at("involvedObject", default={})
     return about.get("kind"), about.get("name"), event.obj.raw.get("reason")
 
 
-def _said(event: Change) -> float:
-    return said_at(event.obj) or event.at
+def _counting(point: CasePoint) -> _Counting:
+    case, hold = point.case, point.hold
+    # However long ago: a program was seen to take 4 s from its start to its first request.
+    started = max(case.operator_starts(0.0, hold.end), default=None)
+    if started is None:
+        return _Counting(since=hold.start, begin=hold.start, restarted=False)
+    # Its first sign of life here.
+    signs = [write.at for write in case.log.requests(started, hold.end)]
+    changes = case.log.changes(started, hold.end)
+    signs += [change.at for change in changes if case.log.writer(change) is Actor.OPERATOR]
+    since = max(hold.start, min(signs, default=started) + FIRST_PASS)
+    # Of a start before the case, the case's objects were not there to be listed.
+    in_case = started > case.history.steps[0].sent_at
+    return _Counting(since=since, begin=started if in_case else since, restarted=in_case)

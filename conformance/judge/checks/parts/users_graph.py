@@ -1,18 +1,15 @@
 """The user's own object stays the user's: what a graph (or bare component) asks for, and the labels
-and annotations that the user gave it, are not rewritten.
-
-Part of `fidelity`: an operator that takes `multinode` out of the graph again agrees with itself in
-everything else. What it adds of its own (annotations, finalizers, defaults) is its affair, and so are
-keys with a reserved prefix.
-"""
+and annotations that the user gave it, are not rewritten. What an operator adds of its own is its
+affair, and so are keys with a reserved prefix. Part of `fidelity`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from conformance.history.records import Step
 from conformance.judge.case import Case, CasePoint
-from conformance.judge.changes import Act, Change
+from conformance.judge.changes import Act
+from conformance.judge.checks.parts.services import service_of, wish
 from conformance.judge.compare.values import contains
 from conformance.judge.findings import blame, finding
 from conformance.judge.intent import intent
@@ -24,35 +21,31 @@ from conformance.model.state import Obj
 from conformance.model.transition import ChangeKind
 from conformance.model.verdict import CheckerName, Finding, Verdict
 
-_Wish = tuple[int, int, str]
+_WORDS = ("number of nodes", "number of replicas", "image")
+"""How the parts of a `Wish` are told."""
 
 
-def users_graph(case: Case, point: CasePoint) -> Iterator[Finding]:
+def users_graph(point: CasePoint) -> Iterator[Finding]:
     """What was taken from a graph or bare component until the checkpoint."""
+    case = point.case
     for graph, root, _ in point.snapshot.wanted_roots:
         if root is None:
             continue
-        yield from _made_again(case, point, root)
-        taken = list(_rewritten(case, point, root, _users_keys(case, graph.name)))
+        if case.creator(root.uid) is Actor.OPERATOR:
+            born = case.history.lives[root.uid].created_at or point.at
+            whose = f"{noun(root)}, which is the user's"
+            text = f"The operator made {whose}, anew: it is another object now"
+            yield _finding(point, root, Verdict.VIOLATES, text, at=born)
+        taken = list(_rewritten(point, root, _users_keys(case, graph.name)))
         yield from taken
         sent = (s for s in case.history.steps if s.target == root.name and s.sent_at <= point.at)
         if not taken and all(_plain(step) for step in sent):
-            yield from _astray(case, point, root, graph)
-
-
-def _made_again(case: Case, point: CasePoint, root: Obj) -> Iterator[Finding]:
-    """The user's object is another one, which the operator made under the name."""
-    if case.creator(root.uid) is Actor.OPERATOR:
-        born = case.history.lives[root.uid].created_at
-        text = (
-            f"The operator made {noun(root)}, which is the user's, anew: it is another object now"
-        )
-        yield _finding(point, root, Verdict.VIOLATES, text, at=born or point.at)
+            yield from _astray(point, root, graph)
 
 
 def _plain(step: Step) -> bool:
-    """False for a step after which the stored graph need not be what is meant: an edit that the API
-    dropped, an illegal one that it took, or one whose answer does not tell whether it was stored."""
+    """False for a step after which the stored graph need not be what is meant: a dropped edit, an
+    illegal one that was taken, or one whose answer does not tell whether it was stored."""
     if not asked(step) or answer_of(step).refused:
         return True
     return took(step) and ChangeKind.ILLEGAL not in step.kinds
@@ -65,116 +58,85 @@ def _users_keys(case: Case, name: str) -> set[str]:
     return {key for g in graphs if g.name == name for key in (*g.labels, *g.annotations)}
 
 
-def _rewritten(case: Case, point: CasePoint, root: Obj, keys: set[str]) -> Iterator[Finding]:
+def _rewritten(point: CasePoint, root: Obj, keys: set[str]) -> Iterator[Finding]:
     """Writes of others than the suite that took something. The API's answers say which revisions are
     the suite's own, so a write right after one of these has an author all the same."""
+    case = point.case
     own = {step.revision_after for step in case.history.steps}
     for change in case.log.changes(point.begins, point.at):
-        if change.obj.uid != root.uid or change.event.revision in own:
+        before = change.before
+        others = change.obj.uid == root.uid and change.event.revision not in own
+        if not others or before is None or change.act is not Act.CHANGED:
             continue
-        taken = _taken(change, keys, _reserved(case))
+        taken = _taken(before, change.obj, keys, case.profile.labels.reserved)
         writers = case.log.writers(change) - {Actor.SUITE}
         if not taken or not writers:
             continue
         writer = next(iter(writers)) if len(writers) == 1 else Actor.UNKNOWN
         step = next((s.name for s in reversed(point.steps) if s.sent_at <= change.at), "")
         after = f" {seconds(change.at - point.begins)} after {step}" if step else ""
-        yield _finding(
-            point, root, blame(writer),
-            f"{by(writer).capitalize()} rewrote {noun(root)}, which is the user's,{after}: "
-            f"{join(taken, most=4)}",
-            at=change.at,
-        )  # fmt: skip
+        text = f"{by(writer).capitalize()} rewrote {noun(root)}, which is the user's,{after}: "
+        yield _finding(point, root, blame(writer), text + join(taken, most=4), at=change.at)
 
 
-def _taken(change: Change, keys: set[str], reserved: tuple[str, ...]) -> list[str]:
-    before, after = change.before, change.obj
-    if before is None or change.act is not Act.CHANGED:
-        return []
+def _taken(before: Obj, after: Obj, keys: set[str], reserved: Iterable[str]) -> list[str]:
     old, new = intent(before), intent(after)
-    found = []
-    if old is not None and new is not None:
-        found = [*_unlike(_wishes(old), _wishes(new)), *_thinned(old, new)]
-    for what, mine, now in (
-        ("label", before.labels, after.labels),
-        ("annotation", before.annotations, after.annotations),
-    ):
-        found += _lost(what, {k: v for k, v in mine.items() if k in keys}, now, reserved)
-    return found
+    found = [] if old is None or new is None else [*_unlike(old, new), *_thinned(old, new)]
+    return found + _lost(before, after, keys, reserved)
 
 
-def _thinned(old: Graph, new: Graph) -> list[str]:
-    """What a service's pod said and says no more."""
-    later = {service.name.lower(): service for service in new.services}
-    return [
-        f"{what} of service {service.name}, which says less than it did"
-        for service in old.services
-        if (now := later.get(service.name.lower())) is not None
-        for what, mine, theirs in (
-            ("container", service.container, now.container), ("pod", service.pod, now.pod),
-        )
-        if not contains(mine, theirs)
-    ]  # fmt: skip
+def _thinned(old: Graph, new: Graph) -> Iterator[str]:
+    for service in old.services:
+        now = service_of(new, service.name)
+        if now is None:
+            continue
+        pairs = {"container": (service.container, now.container), "pod": (service.pod, now.pod)}
+        for what, (mine, theirs) in pairs.items():
+            if not contains(mine, theirs):
+                yield f"{what} of service {service.name}, which says less than it did"
 
 
-def _astray(case: Case, point: CasePoint, root: Obj, graph: Graph) -> Iterator[Finding]:
-    """What the stored object no longer says, whoever saw to that: a webhook changes the suite's own
-    write."""
-    now = intent(root)
+def _astray(point: CasePoint, root: Obj, graph: Graph) -> Iterator[Finding]:
+    """What the stored object does not say, whoever saw to that: a webhook changes the suite's write."""
+    log, now = point.case.log, intent(root)
     if now is None:
         return
-    reserved = _reserved(case)
-    found = _unlike(_wishes(graph), _wishes(now))
-    found += _lost("label", graph.labels, root.labels, reserved)
-    found += _lost("annotation", graph.annotations, root.annotations, reserved)
-    if not found:
-        return
-    authors = {
-        actor
-        for change in case.log.changes(point.begins, point.at)
-        if change.obj.uid == root.uid and change.weighs
-        for actor in case.log.writers(change)
-    }
-    strangers = authors - {Actor.SUITE, Actor.OPERATOR}
-    yield _finding(
-        point, root, Verdict.UNKNOWN if strangers else Verdict.VIOLATES,
-        f"{noun(root)} is no longer what the user wrote, "
-        f"{seconds(point.at - point.checkpoint.since)} after the last change: {join(found, most=4)}",
-        at=point.at,
-    )  # fmt: skip
+    found = _unlike(graph, now)
+    keys = {*graph.labels, *graph.annotations}
+    found += _lost(graph, root, keys, point.case.profile.labels.reserved)
+    if found:
+        changes = (one for one in log.changes(point.begins, point.at) if one.obj.uid == root.uid)
+        authors = {actor for one in changes if one.weighs for actor in log.writers(one)}
+        strangers = authors - {Actor.SUITE, Actor.OPERATOR}
+        late = f"{seconds(point.at - point.checkpoint.since)} after the last change"
+        text = f"{noun(root)} is no longer what the user wrote, {late}: {join(found, most=4)}"
+        verdict = Verdict.UNKNOWN if strangers else Verdict.VIOLATES
+        yield _finding(point, root, verdict, text, at=point.at)
 
 
-def _reserved(case: Case) -> tuple[str, ...]:
-    return tuple(case.profile.labels.reserved)
-
-
-def _wishes(graph: Graph) -> dict[str, _Wish]:
-    return {s.name.lower(): (s.size, s.groups, s.image) for s in graph.services}
-
-
-def _unlike(wanted: Mapping[str, _Wish], found: Mapping[str, _Wish]) -> list[str]:
+def _unlike(mine: Graph, theirs: Graph) -> list[str]:
+    wanted, found = (
+        {one.name.lower(): wish(one) for one in graph.services} for graph in (mine, theirs)
+    )
     if len(wanted) == len(found) == 1:
         # A bare component's service is named by the component, or by a field of its own.
-        wanted, found = ({"": wish} for wishes in (wanted, found) for wish in wishes.values())
+        wanted, found = ({"": one} for wishes in (wanted, found) for one in wishes.values())
     texts = [f"service {name} is gone" for name in sorted(wanted.keys() - found.keys())]
     texts += [f"service {name} is new" for name in sorted(found.keys() - wanted.keys())]
     for name in sorted(wanted.keys() & found.keys()):
-        for what, mine, theirs in zip(_WORDS, wanted[name], found[name], strict=True):
-            if mine != theirs:
-                texts.append(f"{what}{' of ' + name if name else ''} is {theirs}, not {mine}")
+        of = f" of {name}" if name else ""
+        rows = zip(_WORDS, wanted[name], found[name], strict=True)
+        texts += [f"{what}{of} is {now}, not {was}" for what, was, now in rows if was != now]
     return texts
 
 
-_WORDS = ("number of nodes", "number of replicas", "image")
-
-
-def _lost(
-    what: str, mine: Mapping[str, str], now: Mapping[str, str], reserved: tuple[str, ...]
-) -> list[str]:
+def _lost(mine: Graph | Obj, now: Obj, keys: set[str], reserved: Iterable[str]) -> list[str]:
+    pairs = {"label": (mine.labels, now.labels), "annotation": (mine.annotations, now.annotations)}
     return [
-        f"{what} {key} is {'missing' if key not in now else repr(now[key])}, not {value!r}"
-        for key, value in mine.items()
-        if not key.startswith(reserved) and now.get(key) != value
+        f"{what} {key} is {'missing' if key not in has else repr(has[key])}, not {value!r}"
+        for what, (had, has) in pairs.items()
+        for key, value in had.items()
+        if key in keys and not key.startswith(tuple(reserved)) and has.get(key) != value
     ]
 
 
