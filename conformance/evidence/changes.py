@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from conformance.evidence.excerpt import shortened
 from conformance.judge.wording import count, join
 from conformance.model.graph import GRAPH_KIND, short_kind
 from conformance.model.kinds import POD_GROUP, WORKLOADS
@@ -17,19 +18,13 @@ _VALUE_WIDTH = 48
 
 def created(obj: Obj) -> str:
     """`created (2 groups of 3 pods)`."""
-    shape = _shape(obj)
-    return f"created ({shape})" if shape else "created"
-
-
-def _shape(obj: Obj) -> str:
     row = WORKLOADS.get(obj.kind)
-    if row is not None:
-        groups = obj.at(*row.groups, default=1)
-        size = obj.at(*row.size, default=1) if row.size else None
-        return f"replicas {groups}" if size is None else f"replicas {groups}, size {size}"
     if obj.kind == POD_GROUP:
-        return f"minMember {obj.at('spec', 'minMember', default='unset')}"
-    return ""
+        return f"created (minMember {obj.at('spec', 'minMember', default='unset')})"
+    if row is None:
+        return "created"
+    size = f", size {obj.at(*row.size, default=1)}" if row.size else ""
+    return f"created (replicas {obj.at(*row.groups, default=1)}{size})"
 
 
 def changed(old: Obj, new: Obj) -> list[str]:
@@ -63,14 +58,13 @@ def _spec(old: Obj, new: Obj) -> list[str]:
     named = {".".join(row.groups) if row else "spec.replicas": "scaled"}
     if row is not None and row.size:
         named[".".join(row.size)] = "size"
+    found = list(differences(old.spec, new.spec, "spec"))
     phrases = [
         f"{named.get(path, path)} {_value(before)}→{_value(after)}"
-        for path, before, after in differences(old.spec, new.spec, "spec")
+        for path, before, after in found[:_MOST_PATHS]
     ]
-    more = len(phrases) - _MOST_PATHS
-    if more > 0:
-        phrases[_MOST_PATHS:] = [f"and {count(more, 'more field')} of the spec"]
-    return phrases
+    more = len(found) - _MOST_PATHS
+    return phrases if more <= 0 else [*phrases, f"and {count(more, 'more field')} of the spec"]
 
 
 def differences(old: Any, new: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
@@ -91,14 +85,11 @@ def _item(value: Any, index: int) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, Mapping | list):
-        text = json.dumps(value, ensure_ascii=False)
-    else:
-        text = "unset" if value is None else str(value)
-    return text if len(text) <= _VALUE_WIDTH else text[: _VALUE_WIDTH - 1] + "…"
+        value = json.dumps(value, ensure_ascii=False)
+    return "unset" if value is None else shortened(str(value), _VALUE_WIDTH)
 
 
 def _flips(old: Obj, new: Obj) -> list[str]:
-    """Changes of readiness: conditions, ready counts, and the graph's state."""
     if new.kind == "Pod":
         return [] if old.ready == new.ready else ["Ready" if new.ready else "no longer Ready"]
     phrases = []

@@ -33,12 +33,12 @@ def render(
     *,
     limit: int | None = None,
 ) -> str:
-    """Diffs of the objects concerned that changed, the findings' own subjects first.
+    """Diffs of the objects concerned that changed, the findings' own subjects first. With `limit` at
+    most so many lines, and how many were left out.
 
     Concerned are graphs, components, workloads, gang objects and Services of the services that the
-    steps touch (of all services if a step names none), and every subject of a finding. With `limit`
-    at most so many lines, and how many were left out. Empty if nothing changed. A subject that did
-    not change is named as unchanged, since that is often the fault.
+    steps touch (of all services if a step names none), and every subject of a finding. A subject that
+    did not change is named as unchanged, since that is often the fault.
     """
     subjects = {finding.subject for finding in findings}
     before = _concerned(history, excerpt, excerpt.before, subjects)
@@ -50,22 +50,19 @@ def render(
             changed = [f"= {_named(key)}: the same object, unchanged"]
         lines += changed
     if limit is not None and len(lines) > limit:
-        lines = [*lines[:limit], f"… {count(len(lines) - limit, 'more line')}"]
+        lines[limit:] = [f"… {count(len(lines) - limit, 'more line')}"]
     return "\n".join(lines)
 
 
 def trimmed(obj: Obj) -> dict[str, Any]:
     """The object without what the API server sets by itself."""
     data = copy.deepcopy(dict(obj.raw))
-    metadata = data.get("metadata") or {}
-    _drop(metadata, *_HIDDEN_METADATA)
+    metadata, status = data.get("metadata") or {}, data.get("status")
     annotations = metadata.get("annotations") or {}
-    _drop(annotations, _HIDDEN_ANNOTATION)
-    if not annotations:
-        _drop(metadata, "annotations")
+    annotations.pop(_HIDDEN_ANNOTATION, None)
+    _drop(metadata, *_HIDDEN_METADATA, *([] if annotations else ["annotations"]))
     for owner in metadata.get("ownerReferences") or ():
-        _drop(owner, "uid")
-    status = data.get("status")
+        owner.pop("uid", None)
     for condition in (status.get("conditions") if isinstance(status, Mapping) else None) or ():
         _drop(condition, *_HIDDEN_CONDITION)
     return data
@@ -81,15 +78,16 @@ def _concerned(
 ) -> dict[Key, Obj]:
     services = {service for step in excerpt.steps for service in step.services}
     everywhere = not services or any(not step.services for step in excerpt.steps if step.judged)
-    found: dict[Key, Obj] = {}
-    for obj in state:
-        concerned = subject(obj) in subjects
-        if not concerned and kinds.asked_for(obj.kind, history.profile):
-            service = attribute(state, obj, history.profile).service
-            concerned = everywhere or obj.kind == GRAPH_KIND or service in {"", *services}
-        if concerned:
-            found[obj.kind, obj.namespace, obj.name] = obj
-    return found
+
+    def concerned(obj: Obj) -> bool:
+        if subject(obj) in subjects:
+            return True
+        if not kinds.asked_for(obj.kind, history.profile):
+            return False
+        service = attribute(state, obj, history.profile).service
+        return everywhere or obj.kind == GRAPH_KIND or service in {"", *services}
+
+    return {(obj.kind, obj.namespace, obj.name): obj for obj in state if concerned(obj)}
 
 
 def _named(key: Key) -> str:
