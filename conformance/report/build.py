@@ -42,11 +42,17 @@ _TELLING = (
     Outcome.RECONCILED,
     Outcome.NOT_APPLICABLE,
 )
+_END_LOST = "the run ended, but the judgement of its end was lost; run it again"
+_LOST = (
+    "left no result: its worker process died, or the run was stopped before it; run the case again "
+    "alone"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """What is true of the whole run."""
+    """What is true of the whole run. `date` is ISO 8601 in UTC, by default now; `profile_sha256` is the
+    digest of the profile's file, in hex."""
 
     profile: Profile
     bounds: Bounds
@@ -54,11 +60,8 @@ class RunFacts:
     options: Mapping[str, str] = field(default_factory=dict)
     cluster: str = "embedded"
     cluster_admin: bool = False
-    """True if the operator ran as cluster admin instead of under RBAC of its own."""
     date: str = ""
-    """ISO 8601 in UTC; by default now."""
     profile_sha256: str = ""
-    """Digest of the profile's file, in hex."""
 
 
 def case_result(
@@ -71,11 +74,16 @@ def case_result(
     error: str = "",
 ) -> CaseResult:
     """The result of a judged case. `duration` in seconds; `error` says what interrupted it."""
-    header = history.header
-    profile = history.profile
-    findings = [f for result in judgement.results for f in result.findings]
+    header, profile, findings = history.header, history.profile, judgement.findings
     verdict = worst([judgement.verdict, Verdict.UNKNOWN]) if error else judgement.verdict
     steps = {step.name: step for step in history.steps}
+    missed = unexpected_passes(
+        profile,
+        header.case,
+        findings,
+        race=header.race,
+        judged=not error and not any(result.blind for result in judgement.results),
+    )
     return CaseResult(
         id=header.case,
         feature=header.feature,
@@ -91,16 +99,7 @@ def case_result(
         findings=[_finding(profile, header.case, finding) for finding in findings],
         duration=round(duration, 3),
         error=error,
-        unexpected_passes=[
-            failure.link
-            for failure in unexpected_passes(
-                profile,
-                header.case,
-                findings,
-                race=header.race,
-                judged=not error and not any(result.blind for result in judgement.results),
-            )
-        ],
+        unexpected_passes=[failure.link for failure in missed],
         history=history_file,
     )
 
@@ -168,11 +167,27 @@ def summary(cases: Iterable[CaseResult], *, deviates: bool) -> Summary:
 def totals(cases: Iterable[CaseResult], *, deviates: bool) -> dict[str, Any]:
     """The fields of a report that follow from its cases: these in order, counts and verdict."""
     listed = sorted(cases, key=lambda case: (case.feature, case.id))
-    return {
-        "verdict": summary(listed, deviates=deviates),
-        "statistics": statistics(listed),
-        "cases": listed,
-    }
+    verdict = summary(listed, deviates=deviates)
+    return {"verdict": verdict, "statistics": statistics(listed), "cases": listed}
+
+
+def lost(
+    expected: Iterable[CaseResult], found: Iterable[CaseResult], *, broken_off: str = ""
+) -> list[CaseResult]:
+    """Cases that were to be run and left no result (their worker died): unknown, never forgotten.
+
+    `expected` need hold no more than id, feature, title, operator and nodeid. `broken_off` says why
+    the whole run ended before its time, if it did.
+    """
+    there = {(case.operator, case.id) for case in found}
+    why = f"left no result, since the run was broken off: {broken_off}" if broken_off else _LOST
+    return [
+        case.model_copy(
+            update={"verdict": Verdict.UNKNOWN, "error": _END_LOST if case.of_run else why}
+        )
+        for case in expected
+        if (case.operator, case.id) not in there
+    ]
 
 
 def report(cases: Iterable[CaseResult], facts: RunFacts) -> ConformanceReport:
@@ -181,9 +196,8 @@ def report(cases: Iterable[CaseResult], facts: RunFacts) -> ConformanceReport:
         name: Deviation(value=value, default=default)
         for name, (value, default) in facts.bounds.deviations().items()
     }
-    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     return ConformanceReport(
-        date=facts.date or now,
+        date=facts.date or datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         operator=facts.profile.identity,
         profile_sha256=facts.profile_sha256,
         concessions=concessions(facts.profile),

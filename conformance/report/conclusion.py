@@ -45,36 +45,29 @@ def failures(cases: Iterable[CaseResult]) -> tuple[list[Failure], str]:
 def conclusion(report: ConformanceReport) -> str:
     """One line: the operator, the verdict, and why it is not better."""
     counts = report.statistics
-    name = report.operator.name
-    unsupported = (
-        f"{counts.unsupported} of {count(counts.cases, 'case')} not supported by the profile"
-    )
+    name, cases = report.operator.name, count(counts.cases, "case")
+    unsupported = f"{counts.unsupported} of {cases} not supported by the profile"
     if report.verdict is Summary.CONFORMS:
         excused = f" ({unsupported})" if counts.unsupported else ""
         return f"{name} conforms: {count(counts.conforms, 'case')}{excused}"
-    reasons = []
-    if counts.violates:
-        verb = "violates" if counts.violates == 1 else "violate"
-        reasons.append(f"{counts.violates} of {count(counts.cases, 'case')} {verb}")
-    if counts.unknown:
-        reasons.append(f"{count(counts.unknown, 'case')} could not be judged")
-    if counts.unexpected_passes:
-        passed = count(counts.unexpected_passes, "case")
-        reasons.append(f"{passed} passed although listed as known to fail")
-    if counts.known_failures:
-        reasons.append(f"{count(counts.known_failures, 'known failure')}")
-    if report.deviations:
-        changed = ", ".join(f"{k} {d.value:g} s" for k, d in report.deviations.items())
-        reasons.append(f"bounds changed: {changed}")
-    if counts.unsupported:
-        required = sum(
-            case.not_run is NotRun.UNSUPPORTED and case.required for case in report.cases
-        )
-        reasons.append(unsupported + (f", {required} of them required" if required else ""))
     deselected = sum(case.not_run is NotRun.DESELECTED for case in report.cases)
-    if deselected:
-        reasons.append(f"{count(deselected, 'required case')} deselected")
-    return f"{name}: {report.verdict} ({'; '.join(reasons) or 'nothing was judged'})"
+    required = sum(case.not_run is NotRun.UNSUPPORTED and case.required for case in report.cases)
+    if required:
+        unsupported += f", {required} of them required"
+    violate = "violates" if counts.violates == 1 else "violate"
+    passed = count(counts.unexpected_passes, "case")
+    bounds = ", ".join(f"{name} {d.value:g} s" for name, d in report.deviations.items())
+    reasons = [
+        (counts.violates, f"{counts.violates} of {cases} {violate}"),
+        (counts.unknown, f"{count(counts.unknown, 'case')} could not be judged"),
+        (counts.unexpected_passes, f"{passed} passed although listed as known to fail"),
+        (counts.known_failures, count(counts.known_failures, "known failure")),
+        (bounds, f"bounds changed: {bounds}"),
+        (counts.unsupported, unsupported),
+        (deselected, f"{count(deselected, 'required case')} deselected"),
+    ]
+    why = "; ".join(text for applies, text in reasons if applies)
+    return f"{name}: {report.verdict} ({why or 'nothing was judged'})"
 
 
 def next_command(report: ConformanceReport, *, results: str) -> str:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from conformance.history import store
 from conformance.model.errors import InfraError, UsageError
 from conformance.report import upgrade
+from conformance.report.build import RunFacts, lost, report
 from conformance.report.model import CaseResult, ConformanceReport, HistoryFile
 
 STEM = "report"
@@ -32,12 +33,12 @@ def begin(results: Path) -> None:
     Removes only files that a run writes. For the controller alone: workers of a running session have
     files there. Raises OSError.
     """
-    for folder, pattern in ((CASES, "*.json"), (HISTORIES, f"*{store.SUFFIX}")):
+    for folder in (CASES, HISTORIES):
         (results / folder).mkdir(parents=True, exist_ok=True)
-        for old in (results / folder).glob(pattern):
-            old.unlink()
-    for suffix in ("json", "yaml"):
-        for old in results.glob(f"{STEM}*.{suffix}"):
+    for pattern in (
+        f"{CASES}/*.json", f"{HISTORIES}/*{store.SUFFIX}", f"{STEM}*.json", f"{STEM}*.yaml",
+    ):  # fmt: skip
+        for old in results.glob(pattern):
             old.unlink()
 
 
@@ -69,8 +70,7 @@ def write_case(results: Path, case: CaseResult) -> Path:
     path = folder / f"{slug(case.id, case.operator)}.json"
     part = path.with_suffix(f".{os.getpid()}.part")
     part.write_text(case.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    part.replace(path)
-    return path
+    return part.replace(path)
 
 
 def read_cases(results: Path) -> list[CaseResult]:
@@ -86,6 +86,25 @@ def read_cases(results: Path) -> list[CaseResult]:
     return cases
 
 
+def collect(
+    results: Path,
+    facts: Mapping[str, RunFacts],
+    *,
+    expected: Iterable[CaseResult] = (),
+    broken_off: str = "",
+) -> list[ConformanceReport]:
+    """Write a report for each operator (`facts` is by its name) from the files of its cases; `lost`
+    explains the rest. Raises OSError, InfraError."""
+    cases = read_cases(results)
+    cases += lost(expected, cases, broken_off=broken_off)
+    reports = {
+        name: report([case for case in cases if case.operator == name], fact)
+        for name, fact in facts.items()
+    }
+    write(reports, results)
+    return list(reports.values())
+
+
 def write(reports: Mapping[str, ConformanceReport], folder: Path) -> list[Path]:
     """Write each operator's report as YAML and JSON, and return the paths of the JSON files.
 
@@ -93,13 +112,12 @@ def write(reports: Mapping[str, ConformanceReport], folder: Path) -> list[Path]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for operator, report in reports.items():
-        stem = STEM if len(reports) == 1 else f"{STEM}-{operator}"
-        data = report.model_dump(mode="json")
-        text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
-        (folder / f"{stem}.yaml").write_text(text, encoding="utf-8")
-        path = folder / f"{stem}.json"
+    for operator, made in reports.items():
+        path = folder / (f"{STEM}.json" if len(reports) == 1 else f"{STEM}-{operator}.json")
+        data = made.model_dump(mode="json")
         path.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+        path.with_suffix(".yaml").write_text(text, encoding="utf-8")
         written.append(path)
     return written
 
@@ -130,7 +148,5 @@ def read(path: Path) -> ConformanceReport:
         where = ".".join(str(part) for part in first["loc"])
         raise UsageError(f"{path}: {where}: {first['msg']}; expected a ConformanceReport") from None
     except (ValueError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).split())
-        raise UsageError(
-            f"{path} is neither JSON nor YAML ({reason}); give a report.json"
-        ) from None
+        why = " ".join(str(error).split())
+        raise UsageError(f"{path} is neither JSON nor YAML ({why}); give a report.json") from None

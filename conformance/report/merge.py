@@ -32,10 +32,9 @@ def merge(target: Path, folders: Sequence[Path]) -> list[ConformanceReport]:
     reports = {}
     for name, shares in by_operator.items():
         cases = [_copied(target, share, case) for share, case in owned[name]]
-        merged = _report(shares, [*cases, *_of_run(target, shares)])
-        for case in merged.cases:
+        reports[name] = _report(shares, [*cases, *_of_run(target, shares)])
+        for case in reports[name].cases:
             files.write_case(target, case)
-        reports[name] = merged
     files.write(reports, target)
     _copy_beside(target, [share for shares in by_operator.values() for share in shares])
     return list(reports.values())
@@ -51,23 +50,24 @@ def _check_target(target: Path, folders: Sequence[Path]) -> None:
             raise UsageError(
                 f"{target} and {folder} lie in one another; merge into a separate folder"
             )
-    if target.exists() and not target.is_dir():
+    if not target.exists():
+        return
+    if not target.is_dir():
         raise UsageError(f"{target} is no folder; give one that is empty or not there yet")
-    if target.is_dir() and any(target.iterdir()) and not any(target.glob(f"{files.STEM}*.json")):
+    if any(target.iterdir()) and not any(target.glob(f"{files.STEM}*.json")):
         raise UsageError(
             f"{target} holds something else than results; merge into a separate folder"
         )
 
 
 def _copied(target: Path, share: Share, case: CaseResult) -> CaseResult:
-    """The case, its history copied into the merged folder. Each shard judges the whole run, so these
-    histories get the shard's number."""
     if case.history is None:
         return case
     name = Path(case.history.path).name
     if case.of_run:
-        stem = name.removesuffix(store.SUFFIX)
-        name = f"{stem}.shard-{share.shard.index}{store.SUFFIX}"
+        # Each shard judges the whole run.
+        suffix = f".shard-{share.shard.index}{store.SUFFIX}"
+        name = name.removesuffix(store.SUFFIX) + suffix
     path = target / files.HISTORIES / name
     if path.exists():
         raise UsageError(f"two shards have a history {name}; their results are not of one run")
@@ -77,7 +77,6 @@ def _copied(target: Path, share: Share, case: CaseResult) -> CaseResult:
 
 
 def _of_run(target: Path, shares: Iterable[Share]) -> list[CaseResult]:
-    """The judgements of the whole run, each joined from those of all shards."""
     by_id: dict[str, list[CaseResult]] = {}
     for share in sorted(shares, key=lambda share: share.shard.index):
         for case in share.report.cases:
@@ -94,14 +93,14 @@ def joined(cases: Sequence[CaseResult]) -> CaseResult:
     ran = [case for case in cases if case.not_run is None] or cases
     verdicts = [case.verdict or Verdict.UNKNOWN for case in ran]
     verdict = worst(verdicts)
-    findings: list[ReportedFinding] = []
+    # Shards that found the same did so at different times.
+    findings: dict[str, ReportedFinding] = {}
     for finding in (finding for case in ran for finding in case.findings):
-        if not any(_same(finding, other) for other in findings):
-            findings.append(finding)
+        findings.setdefault(finding.model_dump_json(exclude={"first_at", "last_at"}), finding)
     return ran[verdicts.index(verdict)].model_copy(
         update={
             "verdict": verdict,
-            "findings": findings,
+            "findings": list(findings.values()),
             "duration": max(case.duration for case in ran),
             "error": "; ".join(dict.fromkeys(case.error for case in ran if case.error)),
             "unexpected_passes": sorted(
@@ -110,11 +109,6 @@ def joined(cases: Sequence[CaseResult]) -> CaseResult:
             "shards": list(cases) if len(cases) > 1 else [],
         }
     )
-
-
-def _same(one: ReportedFinding, other: ReportedFinding) -> bool:
-    times = {"first_at", "last_at"}
-    return one.model_dump(exclude=times) == other.model_dump(exclude=times)
 
 
 def _report(shares: Sequence[Share], cases: Iterable[CaseResult]) -> ConformanceReport:

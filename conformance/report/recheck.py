@@ -54,10 +54,7 @@ class Recheck:
     def to_json(self) -> dict[str, Any]:
         """Plain data for `--json`."""
         return {
-            "path": self.path,
-            "case": self.case,
-            "operator": self.operator,
-            "problem": self.problem,
+            **{name: getattr(self, name) for name in ("path", "case", "operator", "problem")},
             "verdict": str(self.now.verdict) if self.now else None,
             "stored_verdict": str(self.stored.verdict) if self.stored else None,
             "same": self.same,
@@ -76,12 +73,10 @@ def _gating(case: CaseResult) -> set[str]:
 def recheck(folder: Path) -> list[Recheck]:
     """Judge every stored history of a results folder, of another folder with histories, or the one
     file given, in order of path. Copies among a run's Allure results are left out."""
-    if folder.is_file():
-        found, results = [folder], folder.parent.parent
-    else:
-        stored_in = folder / files.HISTORIES
-        found = sorted((stored_in if stored_in.is_dir() else folder).rglob(PATTERN))
-        results = folder
+    results = folder.parent.parent if folder.is_file() else folder
+    histories = folder / files.HISTORIES
+    place = histories if histories.is_dir() else folder
+    found = [folder] if folder.is_file() else sorted(place.rglob(PATTERN))
     stored = _stored(results)
     return [_one(path, results, stored) for path in found]
 
@@ -109,17 +104,17 @@ def _one(path: Path, results: Path, stored: dict[tuple[str, ...], CaseResult]) -
     except (ConformanceError, OSError, ValueError) as error:
         reason = " ".join(str(error).split())
         return Recheck(path=name, problem=f"{name} cannot be judged: {reason}")
-    header = history.header
-    before = stored.get((name,)) or stored.get((header.operator, header.case))
+    case, operator = history.header.case, history.header.operator
+    before = stored.get((name,)) or stored.get((operator, case))
+    # What kept the case from being judged then is not in its history.
+    duration, interrupted = (before.duration, before.error) if before else (0.0, "")
     return Recheck(
         path=name,
-        case=header.case,
-        operator=header.operator,
-        now=case_result(history, judgement, duration=0.0)
-        if before is None
-        else case_result(history, judgement, duration=before.duration, error=before.error),
+        case=case,
+        operator=operator,
+        now=case_result(history, judgement, duration=duration, error=interrupted),
         stored=before,
-        problem="" if before else f"case {header.case} has no stored verdict to compare with",
+        problem="" if before else f"case {case} has no stored verdict to compare with",
     )
 
 
@@ -129,19 +124,19 @@ def render(checks: Iterable[Recheck], *, width: int = 100, color: bool = False) 
     if not listed:
         return f"there is no stored history ({PATTERN}), so nothing was judged"
     judged = [check.now for check in listed if check.now is not None]
-    parts = [verdict_table(judged, width=width, color=color)] if judged else []
     lines = []
     for check in listed:
         if check.differs and check.now and check.stored:
-            lines.append(
-                f"differs  {check.case}: {check.stored.verdict} in the run, {check.now.verdict} now"
-            )
+            then, now = check.stored.verdict, check.now.verdict
+            lines.append(f"differs  {check.case}: {then} in the run, {now} now")
             lines += [f"    {text}" for text in check.difference]
         elif check.problem:
             lines.append(f"not compared  {check.problem}")
-    if lines:
-        parts.append("\n".join(lines))
     same = sum(check.same for check in listed)
     histories = "history" if len(listed) == 1 else "histories"
-    parts.append(f"{same} of {len(listed)} {histories} judged as in the run")
-    return "\n\n".join(parts)
+    parts = [
+        verdict_table(judged, width=width, color=color) if judged else "",
+        "\n".join(lines),
+        f"{same} of {len(listed)} {histories} judged as in the run",
+    ]
+    return "\n\n".join(filter(None, parts))

@@ -6,7 +6,7 @@ operator, versions, options and bounds; each shard must be there once, and each 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,10 @@ from conformance.report.model import CaseResult, ConformanceReport, NotRun
 
 OPTION = "shard"
 """The option under which a report says which shard it is of."""
-_SAME = (
+_SAME = {
     "operator", "profile_sha256", "versions", "options", "bounds", "deviations", "cluster",
     "cluster_admin",
-)  # fmt: skip
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,15 @@ class Share:
 
     def __str__(self) -> str:
         return f"{self.path} (shard {self.shard})"
+
+    @property
+    def cases(self) -> dict[str, CaseResult]:
+        """By id, without the judgements of the whole run, of which each shard has its own."""
+        return {case.id: case for case in self.report.cases if not case.of_run}
+
+    def owner(self, case: str) -> Shard:
+        """The shard to which the case of that id belongs."""
+        return Shard(owner(case, self.shard.count), self.shard.count)
 
 
 def read(folders: Sequence[Path]) -> dict[str, list[Share]]:
@@ -67,8 +76,7 @@ def _read(path: Path) -> Share:
 
 
 def _check_complete(shares: Sequence[Share]) -> None:
-    first = shares[0]
-    count = first.shard.count
+    first, count = shares[0], shares[0].shard.count
     found: dict[int, Share] = {}
     for share in shares:
         if share.shard.count != count:
@@ -76,11 +84,9 @@ def _check_complete(shares: Sequence[Share]) -> None:
                 f"{first} and {share} are of different runs: there are {count} shards in one and "
                 f"{share.shard.count} in the other"
             )
-        if share.shard.index in found:
-            raise UsageError(
-                f"{found[share.shard.index]} and {share} are the same shard; give it once"
-            )
-        found[share.shard.index] = share
+        twin = found.setdefault(share.shard.index, share)
+        if twin is not share:
+            raise UsageError(f"{twin} and {share} are the same shard; give it once")
     missing = [f"{n}/{count}" for n in range(1, count + 1) if n not in found]
     if missing:
         raise UsageError(
@@ -90,23 +96,20 @@ def _check_complete(shares: Sequence[Share]) -> None:
 
 
 def _check_alike(shares: Sequence[Share]) -> None:
-    first = shares[0]
-    for share in shares[1:]:
-        for name, one, other in differences(_compared(first.report), _compared(share.report), ""):
+    first, *others = shares
+    for share in others:
+        for name, *values in differences(_compared(first.report), _compared(share.report), ""):
+            one, other = ("not given" if value in (None, "") else value for value in values)
             raise UsageError(
-                f"{first} and {share} are not of one run: {name.removeprefix('.')} is {_said(one)} in "
-                f"the first and {_said(other)} in the second"
+                f"{first} and {share} are not of one run: {name.removeprefix('.')} is {one} in "
+                f"the first and {other} in the second"
             )
 
 
 def _compared(report: ConformanceReport) -> dict[str, Any]:
-    data = report.model_dump(mode="json", include=set(_SAME))
+    data = report.model_dump(mode="json", include=_SAME)
     data["options"].pop(OPTION, None)
     return data
-
-
-def _said(value: object) -> str:
-    return "not given" if value in (None, "") else str(value)
 
 
 def owned(shares: Sequence[Share]) -> list[tuple[Share, CaseResult]]:
@@ -115,40 +118,23 @@ def owned(shares: Sequence[Share]) -> list[tuple[Share, CaseResult]]:
     ran: dict[str, Share] = {}
     found: dict[str, tuple[Share, CaseResult]] = {}
     for share in shares:
-        for case in _cases(share):
-            mine = share.shard.owns(case.id)
+        for name, case in share.cases.items():
+            mine = share.shard.owns(name)
             if case.not_run is not NotRun.DESELECTED:
-                if case.id in ran:
-                    raise UsageError(f"case {case.id} is in {ran[case.id]} and again in {share}")
+                if name in ran:
+                    raise UsageError(f"case {name} is in {ran[name]} and again in {share}")
                 if not mine:
-                    raise UsageError(
-                        f"case {case.id} of {share} belongs to shard {_owner(case.id, share)}"
-                    )
-                ran[case.id] = share
+                    raise UsageError(f"case {name} of {share} belongs to shard {share.owner(name)}")
+                ran[name] = share
             if mine:
-                found[case.id] = (share, case)
-    _check_same_cases(shares, found)
-    return list(found.values())
-
-
-def _check_same_cases(
-    shares: Sequence[Share], found: Mapping[str, tuple[Share, CaseResult]]
-) -> None:
+                found[name] = (share, case)
     # A case that the operator does not support is listed by its own shard alone.
-    shared = {i for i, (_, case) in found.items() if case.not_run is not NotRun.UNSUPPORTED}
+    shared = {name for name, (_, c) in found.items() if c.not_run is not NotRun.UNSUPPORTED}
     for share in shares:
-        listed = {case.id for case in _cases(share)}
-        for case in sorted(listed - set(found)):
-            raise UsageError(
-                f"{share} knows case {case}, and its own shard {_owner(case, share)} does not"
-            )
-        for case in sorted(shared - listed):
-            raise UsageError(f"{share} knows nothing of case {case}: it shared out other cases")
-
-
-def _cases(share: Share) -> list[CaseResult]:
-    return [case for case in share.report.cases if not case.of_run]
-
-
-def _owner(case: str, share: Share) -> Shard:
-    return Shard(owner(case, share.shard.count), share.shard.count)
+        listed = share.cases.keys()
+        for name in sorted(listed - found.keys()):
+            own = share.owner(name)
+            raise UsageError(f"{share} knows case {name}, and its own shard {own} does not")
+        for name in sorted(shared - listed):
+            raise UsageError(f"{share} knows nothing of case {name}: it shared out other cases")
+    return list(found.values())

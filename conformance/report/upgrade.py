@@ -10,7 +10,7 @@ from conformance.report.model import API_VERSION
 _OLD = "conformance.dgd.dev/v1alpha1"
 _CASE = {"node": "nodeid", "parts": "shards"}
 # The field that holds an object → names of the object's own fields, old and new.
-_FIELDS: dict[str, dict[str, str]] = {
+_FIELDS = {
     "report": {"admin": "cluster_admin"},
     "statistics": {"lacking": "required_not_run"},
     "cases": _CASE,
