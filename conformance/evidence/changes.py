@@ -38,19 +38,19 @@ def changed(old: Obj, new: Obj) -> list[str]:
     phrases += _spec(old, new)
     for name in ("labels", "annotations", "finalizers"):
         before, after = getattr(old, name), getattr(new, name)
-        if before != after:
-            phrases.append(_metadata(name, before, after))
+        if before == after:
+            continue
+        if isinstance(before, Mapping):
+            keys = {
+                key for key in before.keys() | after.keys() if before.get(key) != after.get(key)
+            }
+            phrases.append(f"{name} changed: {join(sorted(keys), most=_MOST_PATHS)}")
+        else:
+            phrases.append(f"{name} now {', '.join(after) or 'none'}")
     if [o.get("uid") for o in old.owners] != [o.get("uid") for o in new.owners]:
         owners = join(f"{short_kind(str(o.get('kind')))} {o.get('name')}" for o in new.owners)
         phrases.append(f"now owned by {owners}" if owners else "now without an owner")
     return phrases + _flips(old, new)
-
-
-def _metadata(name: str, before: Any, after: Any) -> str:
-    if isinstance(before, Mapping):
-        keys = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
-        return f"{name} changed: {join(sorted(keys), most=_MOST_PATHS)}"
-    return f"{name} now {', '.join(after) or 'none'}"
 
 
 def _spec(old: Obj, new: Obj) -> list[str]:
@@ -74,13 +74,11 @@ def differences(old: Any, new: Any, path: str) -> Iterator[tuple[str, Any, Any]]
             yield from differences(old.get(key), new.get(key), f"{path}.{key}")
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for index, (before, after) in enumerate(zip(old, new, strict=True)):
-            yield from differences(before, after, f"{path}[{_item(after, index)}]")
+            named = isinstance(after, Mapping) and "name" in after
+            item = after["name"] if named else index
+            yield from differences(before, after, f"{path}[{item}]")
     elif old != new:
         yield path, old, new
-
-
-def _item(value: Any, index: int) -> str:
-    return str(value["name"]) if isinstance(value, Mapping) and "name" in value else str(index)
 
 
 def _value(value: Any) -> str:

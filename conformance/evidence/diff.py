@@ -44,8 +44,9 @@ def render(
     before = _concerned(history, excerpt, excerpt.before, subjects)
     after = _concerned(history, excerpt, excerpt.after, subjects)
     lines: list[str] = []
-    for key in sorted(before.keys() | after.keys(), key=lambda key: _rank(key, subjects)):
-        changed = _diff(key, before.get(key), after.get(key))
+    keys = sorted(before.keys() | after.keys(), key=lambda key: (kinds.place(key[0]), key))
+    for key in sorted(keys, key=lambda key: _named(key) not in subjects):
+        changed = _diff(_named(key), before.get(key), after.get(key))
         if not changed and _named(key) in subjects:
             changed = [f"= {_named(key)}: the same object, unchanged"]
         lines += changed
@@ -94,16 +95,12 @@ def _named(key: Key) -> str:
     return f"{key[0]}/{key[2]}"
 
 
-def _rank(key: Key, subjects: set[str]) -> tuple[bool, int, Key]:
-    return _named(key) not in subjects, kinds.place(key[0]), key
-
-
-def _diff(key: Key, old: Obj | None, new: Obj | None) -> list[str]:
+def _diff(name: str, old: Obj | None, new: Obj | None) -> list[str]:
     if old is not None and new is not None and old.uid != new.uid:
         # Two objects that share a name: their difference is not a change of one object.
-        return [*_diff(key, old, None), *_diff(key, None, new)]
-    left = f"before/{_named(key)}" if old else "/dev/null"
-    right = f"after/{_named(key)}" if new else "/dev/null"
+        return [*_diff(name, old, None), *_diff(name, None, new)]
+    left = f"before/{name}" if old else "/dev/null"
+    right = f"after/{name}" if new else "/dev/null"
     return list(difflib.unified_diff(_yaml(old), _yaml(new), left, right, lineterm="", n=2))
 
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from conformance.evidence import diff, reproduce, tables, timeline
 from conformance.evidence.excerpt import Excerpt, excerpt_of
 from conformance.evidence.known import known_failure
 from conformance.history.history import History
 from conformance.history.records import CheckpointEnd
+from conformance.judge.verdict import Judgement
 from conformance.model.verdict import Finding, Verdict
-
-if TYPE_CHECKING:
-    from conformance.judge.verdict import Judgement
 
 TIMELINE_LINES = 40
 DIFF_LINES = 60
@@ -59,22 +56,18 @@ class Explanation:
 
 def explain(history: History, judgement: Judgement, *, history_path: str = "") -> Explanation:
     """The explanation of a judged case. `history_path` is printed as it is given."""
-    findings = _gating(history, judgement)
+    case, profile = history.header.case, history.profile
+    # What is not known comes before what is, and violations before unknowns.
+    findings = sorted(
+        (finding for finding in judgement.findings if finding.gates),
+        key=lambda f: (bool(known_failure(profile, case, f)), -f.verdict.rank),
+    )
     excerpt = excerpt_of(history, findings[0] if findings else None)
     return Explanation(
         sentence=findings[0].message if findings else _without_finding(history, judgement, excerpt),
         findings=tuple(findings),
         sections=tuple(_sections(history, excerpt, findings)),
         history_path=history_path,
-    )
-
-
-def _gating(history: History, judgement: Judgement) -> list[Finding]:
-    """What is not known before what is, violations before unknowns."""
-    case, profile = history.header.case, history.profile
-    return sorted(
-        (finding for finding in judgement.findings if finding.gates),
-        key=lambda f: (bool(known_failure(profile, case, f)), -f.verdict.rank),
     )
 
 

@@ -39,7 +39,7 @@ class Entry:
 def entries(history: History, excerpt: Excerpt) -> list[Entry]:
     """Everything in the excerpt that is worth a line, by time."""
     found = [
-        *_steps(excerpt),
+        *(Entry(at=s.answered_at, who=Actor.SUITE, text=describe_step(s)) for s in excerpt.steps),
         *_objects(history, excerpt),
         *_operator(history, excerpt),
         *_marks(history, excerpt),
@@ -99,11 +99,6 @@ def unsent(step: Step) -> str:
     if ChangeKind.OPERATOR in step.kinds:
         return "no request, this acts on the operator itself"
     return "no request, the case only waits"
-
-
-def _steps(excerpt: Excerpt) -> Iterator[Entry]:
-    for step in excerpt.steps:
-        yield Entry(at=step.answered_at, who=Actor.SUITE, text=describe_step(step))
 
 
 def _objects(history: History, excerpt: Excerpt) -> Iterator[Entry]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import resources
 
@@ -110,7 +110,6 @@ def render(history: History, findings: Iterable[Finding] = ()) -> str:
         bottom=bottom,
         head=_HEAD,
         step_row=_STEP_ROW,
-        row=_ROW,
         title=f"{history.header.case} · {history.header.operator}",
         ticks=scale.ticks(zero),
         rows=rows,
@@ -118,8 +117,8 @@ def render(history: History, findings: Iterable[Finding] = ()) -> str:
         narrowest=_NARROWEST,
         class_of=_class,
         steps=step_marks,
-        holds=[_hold(one, scale) for one in checkpoints if one.reached_at],
-        deadlines=[_deadline(one, scale) for one in checkpoints if _missed(one)],
+        holds=[_hold(one, one.reached_at, scale) for one in checkpoints if one.reached_at],
+        deadlines=list(_deadlines(checkpoints, scale)),
         gaps=[(scale.x(gap.at), gap.kind or "any kind", gap.reason) for gap in history.gaps],
         legend=_legend({bar.kind for group in found for bar in group.bars}),
     )
@@ -172,22 +171,17 @@ def _step_marks(history: History, scale: _Scale) -> list[_Mark]:
     return marks
 
 
-def _hold(checkpoint: Checkpoint, scale: _Scale) -> _Mark:
-    reached = checkpoint.reached_at or checkpoint.at
+def _hold(checkpoint: Checkpoint, reached: float, scale: _Scale) -> _Mark:
     text = "held" if checkpoint.end is CheckpointEnd.HELD else "matched"
     return _Mark(x=scale.x(reached), text=text, width=scale.width(reached, checkpoint.at))
 
 
-def _missed(checkpoint: Checkpoint) -> bool:
-    return (
-        checkpoint.end is not CheckpointEnd.HELD
-        and 0 < checkpoint.deadline <= checkpoint.at - checkpoint.since
-    )
-
-
-def _deadline(checkpoint: Checkpoint, scale: _Scale) -> _Mark:
-    x = scale.x(checkpoint.since + checkpoint.deadline)
-    return _Mark(x=x, text=f"deadline {checkpoint.deadline:g} s", flip=x > _WIDTH - 120)
+def _deadlines(checkpoints: Iterable[Checkpoint], scale: _Scale) -> Iterator[_Mark]:
+    for one in checkpoints:
+        missed = 0 < one.deadline <= one.at - one.since
+        if missed and one.end is not CheckpointEnd.HELD:
+            x = scale.x(one.since + one.deadline)
+            yield _Mark(x=x, text=f"deadline {one.deadline:g} s", flip=x > _WIDTH - 120)
 
 
 def _class(kind: str) -> str:

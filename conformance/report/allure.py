@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import allure
 import allure_commons
@@ -22,12 +22,10 @@ from conformance.evidence.explain import Explanation
 from conformance.evidence.timeline import describe_step
 from conformance.history.history import History
 from conformance.history.records import CheckpointEnd, Step
+from conformance.judge.findings import CheckResult
+from conformance.judge.verdict import Judgement
 from conformance.model.errors import InfraError, Violation
 from conformance.model.verdict import Outcome, Verdict
-
-if TYPE_CHECKING:
-    from conformance.judge.findings import CheckResult
-    from conformance.judge.verdict import Judgement
 
 # allure ships without annotations.
 _dynamic: Any = allure.dynamic

@@ -8,12 +8,13 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from conformance.evidence.excerpt import checkpoint_of, matched_after
 from conformance.evidence.known import known_failure, unexpected_passes
 from conformance.history.history import History
 from conformance.history.records import Step
+from conformance.judge.verdict import Judgement
 from conformance.model.bounds import Bounds
 from conformance.model.profile import Profile
 from conformance.model.verdict import Finding, Outcome, Verdict, worst
@@ -29,9 +30,6 @@ from conformance.report.model import (
     StepResult,
     Summary,
 )
-
-if TYPE_CHECKING:
-    from conformance.judge.verdict import Judgement
 
 # The outcome that says most about a case comes first.
 _TELLING = (

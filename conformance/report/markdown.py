@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from conformance.report import concessions, files
-from conformance.report.conclusion import conclusion, failures, next_command
 from conformance.report.model import ConformanceReport, Summary
 from conformance.report.table import chosen, grid
+from conformance.report.terminal import conclusion, failures, next_command
 
 _SIGNS = {
     Summary.CONFORMS: "✅",

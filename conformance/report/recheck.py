@@ -14,7 +14,7 @@ from conformance.model.verdict import Verdict
 from conformance.report import files
 from conformance.report.build import case_result
 from conformance.report.model import CaseResult
-from conformance.report.terminal import verdict_table
+from conformance.report.table import verdict_table
 
 PATTERN = f"*{store.SUFFIX}"
 

@@ -30,9 +30,7 @@ def problems(report: ConformanceReport, folder: Path) -> list[str]:
         # Another version of the suite may have other defaults, and know other concessions.
         found += [*_hidden_bounds(report), *_concessions(report, folder)]
     for case in report.cases:
-        if case.history is None and case.not_run is None and not case.error:
-            found.append(f"case {case.id} names no history, so nothing backs its verdict")
-        found += _digests(case, folder)
+        found += _histories(case, folder)
     return found
 
 
@@ -57,14 +55,12 @@ def _bounds(report: ConformanceReport) -> Iterator[str]:
 
 
 def _hidden_bounds(report: ConformanceReport) -> Iterator[str]:
-    default = Bounds().to_json()
-    for name, value in report.bounds.items():
-        if name in default and value != default[name] and name not in report.deviations:
+    for name, default in Bounds().to_json().items():
+        if report.bounds.get(name, default) != default and name not in report.deviations:
             yield f"bounds.{name} is not the default; deviations hides it"
 
 
 def _concessions(report: ConformanceReport, folder: Path) -> Iterator[str]:
-    """Each history holds the profile that it was judged with."""
     stated = {(one.kind, one.what, one.reason) for one in report.concessions}
     profiles: dict[str, str] = {}
     for case in report.cases:
@@ -83,13 +79,15 @@ def _concessions(report: ConformanceReport, folder: Path) -> Iterator[str]:
             yield f"concessions lists the {kind.noun} {what}; case {judged} was judged without it"
 
 
-def _digests(case: CaseResult, folder: Path) -> Iterator[str]:
+def _histories(case: CaseResult, folder: Path) -> Iterator[str]:
+    if case.history is None and case.not_run is None and not case.error:
+        yield f"case {case.id} names no history, so nothing backs its verdict"
     for history in case.histories:
         path, stated = folder / history.path, history.sha256
         try:
             found = digest(path)
         except OSError as error:
             yield f"case {case.id}: its history {path} cannot be read: {error.strerror}"
-            continue
-        if found != stated:
-            yield f"case {case.id}: {path} has sha256 {found[:12]}…, the report says {stated[:12]}…"
+        else:
+            if found != stated:
+                yield f"case {case.id}: {path} has sha256 {found[:12]}…, the report says {stated[:12]}…"

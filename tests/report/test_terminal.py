@@ -7,10 +7,10 @@ from syrupy.assertion import SnapshotAssertion
 from conformance.model.bounds import Bounds
 from conformance.model.verdict import CheckerName, Outcome, Verdict
 from conformance.report.build import RunFacts, lost, report
-from conformance.report.conclusion import conclusion, next_command
 from conformance.report.junit import properties
 from conformance.report.model import CaseResult, HistoryFile, NotRun, ReportedFinding
-from conformance.report.terminal import summary, verdict_table
+from conformance.report.table import verdict_table
+from conformance.report.terminal import conclusion, next_command, summary
 from tests.report.test_report_model import KNOWN, PROFILE, case, finding
 
 SENTENCE = (
