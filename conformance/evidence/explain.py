@@ -31,10 +31,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Why a case got its verdict.
-
-    `sentence` is the message of the first gating finding, `findings` all gating ones, worst first.
-    """
+    """Why a case got its verdict: the `sentence` of the first gating finding, and all `findings`."""
 
     sentence: str
     findings: tuple[Finding, ...]

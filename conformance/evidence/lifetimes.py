@@ -23,9 +23,7 @@ OTHER = "not of a service"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
     """One object's life. Times are seconds since the epoch; `end` None: it was there at the end.
-
-    `leaving` is when its deletion was requested, `ready` the spans in which it was Ready (Pods).
-    """
+    `leaving` is when its deletion was requested, `ready` the spans in which it was Ready (Pods)."""
 
     label: str
     kind: str

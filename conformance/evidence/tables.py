@@ -65,17 +65,10 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         ("UP-TO-DATE", _count("status", "updatedReplicas")),
         ("SIZE", _count("spec", "leaderWorkerTemplate", "size")),
     ),
-    POD_GROUP: (
-        ("STATUS", _at("status", "phase")),
-        ("MINMEMBER", _count("spec", "minMember")),
-    ),
+    POD_GROUP: (("STATUS", _at("status", "phase")), ("MINMEMBER", _count("spec", "minMember"))),
     "Service": (("CLUSTER-IP", _at("spec", "clusterIP")), ("SELECTOR", _selector)),
     "StatefulSet": (("READY", _ready_of_replicas),),
-    "Pod": (
-        ("READY", _pod_ready),
-        ("STATUS", _pod_status),
-        ("NODE", _at("spec", "nodeName")),
-    ),
+    "Pod": (("READY", _pod_ready), ("STATUS", _pod_status), ("NODE", _at("spec", "nodeName"))),
 }
 
 
@@ -108,8 +101,7 @@ def join(text: Mapping[str, str], *, namespace: str) -> str:
 
 
 def from_state(state: State, *, now: float) -> str:
-    """Tables drawn from recorded objects, with the owner of each. Ages are as of `now`, seconds since
-    the epoch."""
+    """Tables drawn from recorded objects. Ages are as of `now`, seconds since the epoch."""
     namespace = next((obj.namespace for obj in state if obj.namespace), "")
     drawn = {kind: _drawn(state, kind, now) for kind in kinds.SHOWN if state.of_kind(kind)}
     return join(drawn, namespace=namespace)

@@ -61,8 +61,7 @@ def render(history: History, excerpt: Excerpt, *, limit: int | None = None) -> s
 
 
 def log(history: History, excerpt: Excerpt, *, limit: int | None = None) -> str:
-    """The lines that the operator itself logged. With `limit` only the last ones, and how many came
-    before."""
+    """The operator's own log lines. With `limit` only the last, and how many came before."""
     lines = [
         f"{offset(event.at - excerpt.zero)}  {event.text}"
         for event in history.operator_events

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import resources
 
@@ -15,7 +15,7 @@ from conformance.evidence.excerpt import offset, shortened
 from conformance.evidence.lifetimes import Bar, Group, groups
 from conformance.evidence.timeline import describe_step
 from conformance.history.history import History
-from conformance.history.records import Checkpoint, CheckpointEnd
+from conformance.history.records import CheckpointEnd
 from conformance.judge.wording import by
 from conformance.model.graph import short_kind
 from conformance.model.kinds import WORKLOADS
@@ -44,13 +44,12 @@ class _Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Mark:
+class _StepMark:
     x: float
     text: str
-    y: int = 0
-    width: float = 0
-    title: str = ""
-    flip: bool = False
+    y: int
+    title: str
+    flip: bool
 
 
 class _Scale:
@@ -80,13 +79,10 @@ class _Scale:
 
 
 def render(history: History, findings: Iterable[Finding] = ()) -> str:
-    """The whole case as an SVG document of its own, for light and dark backgrounds.
-
-    The axis counts from the API's answer to the first judged step. Objects that a violation names are
-    outlined.
-    """
+    """The whole case as an SVG document of its own, in which objects that a violation names are
+    outlined. The axis counts from the API's answer to the first judged step."""
     accused = frozenset(f.subject for f in findings if f.verdict is Verdict.VIOLATES)
-    steps, checkpoints = history.steps, history.checkpoints
+    steps, checkpoints, held = history.steps, history.checkpoints, CheckpointEnd.HELD
     times = [
         *(event.at for event in history.events),
         *(step.answered_at for step in steps),
@@ -110,6 +106,7 @@ def render(history: History, findings: Iterable[Finding] = ()) -> str:
         bottom=bottom,
         head=_HEAD,
         step_row=_STEP_ROW,
+        flip_beyond=_WIDTH - 120,
         title=f"{history.header.case} · {history.header.operator}",
         ticks=scale.ticks(zero),
         rows=rows,
@@ -117,8 +114,16 @@ def render(history: History, findings: Iterable[Finding] = ()) -> str:
         narrowest=_NARROWEST,
         class_of=_class,
         steps=step_marks,
-        holds=[_hold(one, one.reached_at, scale) for one in checkpoints if one.reached_at],
-        deadlines=list(_deadlines(checkpoints, scale)),
+        holds=[
+            (scale.x(one.reached_at), scale.width(one.reached_at, one.at), one.end is held)
+            for one in checkpoints
+            if one.reached_at
+        ],
+        deadlines=[
+            (scale.x(one.since + one.deadline), f"deadline {one.deadline:g} s")
+            for one in checkpoints
+            if one.end is not held and 0 < one.deadline <= one.at - one.since
+        ],
         gaps=[(scale.x(gap.at), gap.kind or "any kind", gap.reason) for gap in history.gaps],
         legend=_legend({bar.kind for group in found for bar in group.bars}),
     )
@@ -155,8 +160,8 @@ def _title(bar: Bar, zero: float) -> str:
     return f"{bar.label}: from {start}, {gone}; created by {by(bar.creator)}"
 
 
-def _step_marks(history: History, scale: _Scale) -> list[_Mark]:
-    marks: list[_Mark] = []
+def _step_marks(history: History, scale: _Scale) -> list[_StepMark]:
+    marks: list[_StepMark] = []
     right_most: list[float] = []
     for step in history.steps:
         x = scale.x(step.answered_at)
@@ -167,21 +172,8 @@ def _step_marks(history: History, scale: _Scale) -> list[_Mark]:
         # The first line on which it does not run into an earlier label.
         y = next((n for n, end in enumerate(right_most) if end <= left), len(right_most))
         right_most[y : y + 1] = [left + width]
-        marks.append(_Mark(x=x, text=text, y=y, title=describe_step(step), flip=flip))
+        marks.append(_StepMark(x=x, text=text, y=y, title=describe_step(step), flip=flip))
     return marks
-
-
-def _hold(checkpoint: Checkpoint, reached: float, scale: _Scale) -> _Mark:
-    text = "held" if checkpoint.end is CheckpointEnd.HELD else "matched"
-    return _Mark(x=scale.x(reached), text=text, width=scale.width(reached, checkpoint.at))
-
-
-def _deadlines(checkpoints: Iterable[Checkpoint], scale: _Scale) -> Iterator[_Mark]:
-    for one in checkpoints:
-        missed = 0 < one.deadline <= one.at - one.since
-        if missed and one.end is not CheckpointEnd.HELD:
-            x = scale.x(one.since + one.deadline)
-            yield _Mark(x=x, text=f"deadline {one.deadline:g} s", flip=x > _WIDTH - 120)
 
 
 def _class(kind: str) -> str:

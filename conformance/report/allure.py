@@ -8,6 +8,7 @@ counts an AssertionError as failed (the product is wrong), any other error as br
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -183,10 +184,6 @@ def write_run_files(results: Path, *, environment: Mapping[str, str]) -> None:
 
 
 def _escaped(text: str, *, key: bool = False) -> str:
-    """As java.util.Properties reads it: UTF-8, backslash and line ends escaped, in keys also
-    spaces, `=` and `:`."""
+    """As java.util.Properties reads it; in keys, spaces, `=` and `:` have a meaning too."""
     text = str(text).replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
-    if key:
-        for special in " =:#!":
-            text = text.replace(special, f"\\{special}")
-    return text
+    return re.sub("([ =:#!])", r"\\\1", text) if key else text

@@ -33,13 +33,9 @@ from conformance.report.model import (
 
 # The outcome that says most about a case comes first.
 _TELLING = (
-    Outcome.FAILED,
-    Outcome.INCONCLUSIVE,
-    Outcome.BLOCKED,
-    Outcome.REFUSED,
-    Outcome.RECONCILED,
-    Outcome.NOT_APPLICABLE,
-)
+    Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.BLOCKED,
+    Outcome.REFUSED, Outcome.RECONCILED, Outcome.NOT_APPLICABLE,
+)  # fmt: skip
 _END_LOST = "the run ended, but the judgement of its end was lost; run it again"
 _LOST = (
     "left no result: its worker process died, or the run was stopped before it; run the case again "

@@ -34,7 +34,7 @@ def recheck(arguments: argparse.Namespace) -> int:
         print(rechecking.render(checks, **_looks()))
     if not checks:
         return Exit.NOTHING
-    if any(check.differs for check in checks):
+    if any(check.same is False for check in checks):
         return Exit.DIFFERS
     return Exit.OK if all(check.same for check in checks) else Exit.UNKNOWN
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from conformance.model.verdict import Verdict
 from conformance.report.model import CaseResult, ConformanceReport
 
@@ -15,28 +13,28 @@ def differences(one: ConformanceReport, other: ConformanceReport) -> list[str]:
     its outcome, the outcome of each step, and which checkers found something. Not compared are times,
     texts of findings (they hold times), findings that do not gate, versions, and histories.
     """
-    return list(_differences(one, other))
-
-
-def _differences(one: ConformanceReport, other: ConformanceReport) -> Iterator[str]:
+    found = []
     if one.verdict is not other.verdict:
-        yield f"the verdict is {one.verdict} in the first and {other.verdict} in the second"
+        found.append(f"the verdict is {one.verdict} in the first and {other.verdict} in the second")
     # Another reason for the same concession is no difference.
     for place, mine, others in (("first", one, other), ("second", other, one)):
         known = {(concession.kind, concession.what) for concession in others.concessions}
-        for concession in mine.concessions:
-            if (concession.kind, concession.what) not in known:
-                yield f"only the {place} concedes the {concession.kind.noun} {concession.what}"
+        found += [
+            f"only the {place} concedes the {concession.kind.noun} {concession.what}"
+            for concession in mine.concessions
+            if (concession.kind, concession.what) not in known
+        ]
     ours, theirs = ({case.id: _compared(case) for case in report.cases} for report in (one, other))
     for case in sorted({*ours, *theirs}):
         if case not in ours or case not in theirs:
-            yield f"only the {'first' if case in ours else 'second'} has case {case}"
+            found.append(f"only the {'first' if case in ours else 'second'} has case {case}")
             continue
         for name, first in ours[case].items():
             second = theirs[case][name]
             if first != second:
                 texts = f"{first or 'none'} in the first, {second or 'none'} in the second"
-                yield f"case {case}: {name}: {texts}"
+                found.append(f"case {case}: {name}: {texts}")
+    return found
 
 
 def _compared(case: CaseResult) -> dict[str, str]:

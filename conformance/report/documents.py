@@ -34,10 +34,8 @@ prints them; [How to read a failure](operators.md#how-to-read-a-failure) says wh
 def schema(model: type[BaseModel]) -> dict[str, Any]:
     """The JSON schema (draft 2020-12) of a published document."""
     mode: Any = "serialization" if model is ConformanceReport else "validation"
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **model.model_json_schema(mode=mode),
-    }
+    made = model.model_json_schema(mode=mode)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 
 def checkers() -> str:

@@ -18,13 +18,29 @@ from pydantic import ValidationError
 
 from conformance.history import store
 from conformance.model.errors import InfraError, UsageError
-from conformance.report import upgrade
 from conformance.report.build import RunFacts, lost, report
-from conformance.report.model import CaseResult, ConformanceReport, HistoryFile
+from conformance.report.model import API_VERSION, CaseResult, ConformanceReport, HistoryFile
 
 STEM = "report"
 CASES = "cases"
 HISTORIES = "histories"
+
+# Results of v1alpha1 are read as they would be written today: the field that holds an object → names of
+# the object's own fields, old and new; and values, by their field.
+_OLD = "conformance.dgd.dev/v1alpha1"
+_OLD_CASE = {"node": "nodeid", "parts": "shards"}
+_OLD_FIELDS = {
+    "report": {"admin": "cluster_admin"},
+    "statistics": {"lacking": "required_not_run"},
+    "cases": _OLD_CASE,
+    "parts": _OLD_CASE,
+    "findings": {"known": "known_failure"},
+}
+_OLD_VALUES = {
+    ("apiVersion", _OLD): API_VERSION,
+    ("not_run", "moot"): "nothing-to-judge",
+    ("kind", "keeper"): "retained-object",
+}
 
 
 def begin(results: Path) -> None:
@@ -78,8 +94,9 @@ def read_cases(results: Path) -> list[CaseResult]:
     cases = []
     for path in sorted((results / CASES).glob("*.json")):
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            cases.append(CaseResult.model_validate(upgrade.case(data)))
+            # This file has no version: the old names are in use nowhere else.
+            data = _upgraded(json.loads(path.read_text(encoding="utf-8")), "cases")
+            cases.append(CaseResult.model_validate(data))
         except (OSError, ValueError) as error:
             reason = " ".join(str(error).split())
             raise InfraError(f"{path} is not the result of a case: {reason}") from None
@@ -106,10 +123,8 @@ def collect(
 
 
 def write(reports: Mapping[str, ConformanceReport], folder: Path) -> list[Path]:
-    """Write each operator's report as YAML and JSON, and return the paths of the JSON files.
-
-    A single report is `report.*`; of several, each is `report-OPERATOR.*`. Raises OSError.
-    """
+    """Write each operator's report as YAML and JSON, and return the paths of the JSON files: `report.*`
+    if there is one, of several `report-OPERATOR.*`. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for operator, made in reports.items():
@@ -123,16 +138,15 @@ def write(reports: Mapping[str, ConformanceReport], folder: Path) -> list[Path]:
 
 
 def find(place: Path) -> list[Path]:
-    """The reports in a results folder, one for each operator; a file stands for itself. Raises
-    UsageError if there is none."""
+    """The reports in a folder, one for each operator, or the file itself. Raises UsageError."""
     if place.is_file():
         return [place]
     found = sorted(place.glob(f"{STEM}*.json"))
-    if not found:
-        raise UsageError(
-            f"{place} holds no {STEM}.json; give the folder that --results named, after a run"
-        )
-    return found
+    if found:
+        return found
+    raise UsageError(
+        f"{place} holds no {STEM}.json; give the folder that --results named, after a run"
+    )
 
 
 def read(path: Path) -> ConformanceReport:
@@ -140,7 +154,8 @@ def read(path: Path) -> ConformanceReport:
     try:
         text = path.read_text(encoding="utf-8")
         data: Any = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
-        return ConformanceReport.model_validate(upgrade.report(data))
+        old = isinstance(data, Mapping) and data.get("apiVersion") == _OLD
+        return ConformanceReport.model_validate(_upgraded(data, "report") if old else data)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}; give a report.json") from None
     except ValidationError as error:
@@ -150,3 +165,12 @@ def read(path: Path) -> ConformanceReport:
     except (ValueError, yaml.YAMLError) as error:
         why = " ".join(str(error).split())
         raise UsageError(f"{path} is neither JSON nor YAML ({why}); give a report.json") from None
+
+
+def _upgraded(data: Any, field: str) -> Any:
+    if isinstance(data, list):
+        return [_upgraded(one, field) for one in data]
+    if not isinstance(data, Mapping):
+        return _OLD_VALUES.get((field, data), data)
+    names = _OLD_FIELDS.get(field, {})
+    return {names.get(key, key): _upgraded(value, key) for key, value in data.items()}

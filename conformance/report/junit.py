@@ -1,5 +1,4 @@
-"""What pytest's own JUnit XML lacks: verdict, outcome and findings as properties of each case; and the
-files of several shards as one."""
+"""What pytest's own JUnit XML lacks: properties of each case, and one file for several shards."""
 
 from __future__ import annotations
 

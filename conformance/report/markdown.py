@@ -20,8 +20,7 @@ _SIGNS = {
 
 
 def summary(report: ConformanceReport, *, results: str) -> str:
-    """The verdict, the table of features, the sentence of each failure, and the next command, which
-    names the folder `results`."""
+    """Verdict, features, failures, and the next command, which names the folder `results`."""
     shard = report.options.get("shard")
     share = f", shard {shard}" if shard else ""
     parts = [
@@ -80,8 +79,8 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], *, rule: Sequence
 
 def _failures(report: ConformanceReport) -> str:
     listed, more = failures(report.cases)
-    lines = [f"- **{escape(word)}** {escape(who)}: {escape(why)}" for word, who, why in listed]
-    return "\n".join([*lines, *([f"- {more}"] if more else [])])
+    lines = [f"**{escape(word)}** {escape(who)}: {escape(why)}" for word, who, why in listed]
+    return "\n".join(f"- {line}" for line in (*lines, more) if line)
 
 
 def _concessions(report: ConformanceReport) -> str:

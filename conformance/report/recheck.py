@@ -40,16 +40,11 @@ class Recheck:
         return found + [f"only in the run: {text}" for text in sorted(stored - now)]
 
     @property
-    def differs(self) -> bool:
-        """True if the verdict, or any finding that gates, is not that of the run."""
+    def same(self) -> bool | None:
+        """If the verdict, and all findings that gate, are those of the run; None if not compared."""
         if self.now is None or self.stored is None:
-            return False
-        return self.now.verdict is not self.stored.verdict or bool(self.difference)
-
-    @property
-    def same(self) -> bool:
-        """True if the history was judged, compared, and found equal."""
-        return self.now is not None and self.stored is not None and not self.differs
+            return None
+        return self.now.verdict is self.stored.verdict and not self.difference
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for `--json`."""
@@ -57,7 +52,7 @@ class Recheck:
             **{name: getattr(self, name) for name in ("path", "case", "operator", "problem")},
             "verdict": str(self.now.verdict) if self.now else None,
             "stored_verdict": str(self.stored.verdict) if self.stored else None,
-            "same": self.same,
+            "same": bool(self.same),
             "difference": self.difference,
         }
 
@@ -82,8 +77,7 @@ def recheck(folder: Path) -> list[Recheck]:
 
 
 def _stored(results: Path) -> dict[tuple[str, ...], CaseResult]:
-    """The run's own results by path of the history, and by operator and case: the files of its cases,
-    else its reports. In a merged report, each shard's judgement of the run has its own history."""
+    """The run's own results by path of the history, and by operator and case."""
     cases = files.read_cases(results)
     if not cases:
         for path in sorted(results.glob(f"{files.STEM}*.json")):
@@ -126,13 +120,13 @@ def render(checks: Iterable[Recheck], *, width: int = 100, color: bool = False) 
     judged = [check.now for check in listed if check.now is not None]
     lines = []
     for check in listed:
-        if check.differs and check.now and check.stored:
+        if check.same is False and check.now and check.stored:
             then, now = check.stored.verdict, check.now.verdict
             lines.append(f"differs  {check.case}: {then} in the run, {now} now")
             lines += [f"    {text}" for text in check.difference]
         elif check.problem:
             lines.append(f"not compared  {check.problem}")
-    same = sum(check.same for check in listed)
+    same = sum(bool(check.same) for check in listed)
     histories = "history" if len(listed) == 1 else "histories"
     parts = [
         verdict_table(judged, width=width, color=color) if judged else "",

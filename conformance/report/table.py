@@ -14,18 +14,15 @@ from rich.text import Text
 from conformance.model.verdict import Outcome, Verdict
 from conformance.report.model import CaseResult, NotRun
 
-NOT_RUN = "not run"
-UNEXPECTED_PASS = "unexpected pass"
-KNOWN = "known"
+_NOT_RUN = "not run"
+_UNEXPECTED_PASS = "unexpected pass"
+_KNOWN = "known"
 # Worst first.
-_BAD = (str(Verdict.VIOLATES), str(Verdict.UNKNOWN), UNEXPECTED_PASS, KNOWN)
-
+_BAD = (str(Verdict.VIOLATES), str(Verdict.UNKNOWN), _UNEXPECTED_PASS, _KNOWN)
 # The first word of a line in the column of verdicts → its style.
 _STYLES = {
     "conforms": "green",
-    "known": "yellow",
-    "partial": "yellow",
-    "unexpected": "yellow",
+    **dict.fromkeys(("known", "partial", "unexpected"), "yellow"),
     "unknown": "magenta",
     "violates": "bold red",
 }
@@ -34,10 +31,10 @@ _STYLES = {
 def word(case: CaseResult) -> str:
     """What tables say of one case: its verdict, `known`, `unexpected pass` or `not run`."""
     if case.not_run is not None:
-        return NOT_RUN
+        return _NOT_RUN
     if case.known:
-        return KNOWN
-    return UNEXPECTED_PASS if case.unexpected_passes else str(case.verdict or Verdict.UNKNOWN)
+        return _KNOWN
+    return _UNEXPECTED_PASS if case.unexpected_passes else str(case.verdict or Verdict.UNKNOWN)
 
 
 def chosen(cases: Iterable[CaseResult]) -> list[CaseResult]:
@@ -53,7 +50,9 @@ def grid(cases: Sequence[CaseResult], *, narrow: bool = False) -> list[list[str]
     Outcomes that no case has are left out. `narrow`: all outcomes share one column. Times are seconds
     from the start of a case to its judgement.
     """
-    outcomes = [name for name in (*Outcome, NOT_RUN) if any(_ended(case) == name for case in cases)]
+    outcomes = [
+        name for name in (*Outcome, _NOT_RUN) if any(_ended(case) == name for case in cases)
+    ]
     features = dict.fromkeys(case.feature for case in cases)
     columns = ["outcome"] if narrow else outcomes
     rows = [(name, [case for case in cases if case.feature == name]) for name in features]
@@ -77,28 +76,24 @@ def _row(
 
 
 def _ended(case: CaseResult) -> str:
-    return NOT_RUN if case.not_run is not None else str(case.outcome or "")
+    return _NOT_RUN if case.not_run is not None else str(case.outcome or "")
 
 
 def _verdict(cases: Sequence[CaseResult]) -> str:
     """`conforms`, or how many cases are something else, a line each: `violates 2`."""
     words = [word(case) for case in cases]
-    bad = [f"{name} {words.count(name)}" for name in _BAD if name in words]
-    if bad:
+    if bad := [f"{name} {words.count(name)}" for name in _BAD if name in words]:
         return "\n".join(bad)
     if Verdict.CONFORMS not in words:
-        return NOT_RUN
+        return _NOT_RUN
     # A row must not promise more than the last line does.
     partial = any(case.not_run is not None and case.required for case in cases)
     return "partial" if partial else str(Verdict.CONFORMS)
 
 
 def verdict_table(cases: Iterable[CaseResult], *, width: int = 100, color: bool = False) -> str:
-    """Feature × outcome with counts, times and the verdict of each feature; a last line of totals.
-
-    Where a column for each outcome is too wide, outcomes share one. Without `color` the text holds no
-    escape sequence.
-    """
+    """The table as text, without escape sequences if there is no `color`. Where a column for each
+    outcome is too wide, outcomes share one."""
     listed = chosen(cases)
     console = Console(
         file=io.StringIO(),

@@ -1,5 +1,4 @@
-"""What a report amounts to: the cases that fail, the verdict, what to run next; and all of it together,
-as the terminal shows it at the end of a run."""
+"""What a report amounts to in sentences, and all that the terminal shows at the end of a run."""
 
 from __future__ import annotations
 

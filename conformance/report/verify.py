@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,18 +20,19 @@ from conformance.report.model import CaseResult, ConformanceReport
 
 
 def problems(report: ConformanceReport, folder: Path) -> list[str]:
-    """What is not true in the report, one sentence each; empty if everything is.
+    """What is not true in the report, one sentence each.
 
     Counts and verdict are computed again from its cases, digests from the histories in `folder`, and
     concessions from the profile with which these were judged.
     """
-    found = [*_counts(report), *_bounds(report)]
-    if report.versions.get("suite") == __version__:
-        # Another version of the suite may have other defaults, and know other concessions.
-        found += [*_hidden_bounds(report), *_concessions(report, folder)]
-    for case in report.cases:
-        found += _histories(case, folder)
-    return found
+    # Another version of the suite may have other defaults, and know other concessions.
+    current = report.versions.get("suite") == __version__
+    return [
+        *_counts(report),
+        *_bounds(report, Bounds().to_json() if current else {}),
+        *(_concessions(report, folder) if current else ()),
+        *(problem for case in report.cases for problem in _histories(case, folder)),
+    ]
 
 
 def _counts(report: ConformanceReport) -> Iterator[str]:
@@ -47,15 +48,12 @@ def _counts(report: ConformanceReport) -> Iterator[str]:
             yield f"case {case} is listed {times} times"
 
 
-def _bounds(report: ConformanceReport) -> Iterator[str]:
+def _bounds(report: ConformanceReport, defaults: Mapping[str, float]) -> Iterator[str]:
     for name, deviation in report.deviations.items():
         stated = report.bounds.get(name)
         if stated != deviation.value:
             yield f"deviations.{name} says {deviation.value:g}, bounds.{name} says {stated}"
-
-
-def _hidden_bounds(report: ConformanceReport) -> Iterator[str]:
-    for name, default in Bounds().to_json().items():
+    for name, default in defaults.items():
         if report.bounds.get(name, default) != default and name not in report.deviations:
             yield f"bounds.{name} is not the default; deviations hides it"
 
