@@ -19,9 +19,6 @@ takes_chart
 
 # Read by a template (evidence/timeline.svg.j2).
 heading
-leaving_x
-leaving_width
-open_end
 leaving
 
 # Distinguishes two runs of a container, as a part of its key.

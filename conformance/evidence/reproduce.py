@@ -20,7 +20,7 @@ from conformance.model.manifest import manifest
 _JSON_PATCH = "application/json-patch+json"
 _APPLY = "application/apply-patch+yaml"
 _SERVER_SET = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
-DEFAULT_FIELD_MANAGER = "dgd-conformance"
+_FIELD_MANAGER = "dgd-conformance"
 # Requests closer together than this (s) were meant to be quick; kubectl itself takes longer.
 _AT_ONCE = 0.5
 
@@ -77,9 +77,9 @@ def _step(history: History, step: Step) -> Iterator[str]:
         yield from _heredoc(f"kubectl -n {ns} {'create' if verb == 'POST' else 'replace'}", body)
     elif step.request.get("contentType") == _APPLY:
         params = step.request.get("params") or {}
-        manager = shlex.quote(str(params.get("fieldManager", DEFAULT_FIELD_MANAGER)))
-        apply = f"kubectl -n {ns} apply --server-side --force-conflicts --field-manager={manager}"
-        yield from _heredoc(apply, body)
+        manager = shlex.quote(str(params.get("fieldManager", _FIELD_MANAGER)))
+        apply = f"apply --server-side --force-conflicts --field-manager={manager}"
+        yield from _heredoc(f"kubectl -n {ns} {apply}", body)
     else:
         kind = "json" if step.request.get("contentType") == _JSON_PATCH else "merge"
         text = json.dumps(body, ensure_ascii=False)

@@ -147,8 +147,7 @@ def summary(cases: Iterable[CaseResult], *, deviates: bool) -> Summary:
     If nothing was judged, or a known failure passed (so the profile is wrong about its operator), it
     is unknown. A required case (`Profile.excuse`) that was not run makes it partial.
     """
-    listed = list(cases)
-    counts = statistics(listed)
+    counts = statistics(cases)
     if counts.violates:
         return Summary.VIOLATES
     if counts.unknown or counts.unexpected_passes or not (counts.conforms + counts.known_failures):
