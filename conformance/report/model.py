@@ -29,15 +29,12 @@ class Summary(enum.StrEnum):
     VIOLATES = "violates"
 
 
-class NotRun(enum.StrEnum):
+class NotRun(Explained):
     """Why a case has no verdict."""
 
-    UNSUPPORTED = "unsupported"
-    """The operator's profile, or the live cluster, lacks a feature that the case needs."""
-    DESELECTED = "deselected"
-    """The person who ran the suite left it out."""
-    NOTHING_TO_JUDGE = "nothing-to-judge"
-    """No case came to rest, say."""
+    UNSUPPORTED = "unsupported", "The profile or the live cluster lacks a feature that it needs."
+    DESELECTED = "deselected", "The person who ran the suite left it out."
+    NOTHING_TO_JUDGE = "nothing-to-judge", "No case came to rest, say."
 
 
 class ConcessionKind(Explained):
