@@ -19,9 +19,6 @@ takes_chart
 
 # Read by a template (evidence/timeline.svg.j2).
 heading
-leaving_x
-leaving_width
-open_end
 leaving
 
 # How often a process was started: for who debugs one, and held by a test.

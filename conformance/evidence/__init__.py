@@ -1,4 +1,1 @@
-"""What a person needs to believe a verdict: tables, timelines, diffs, logs, commands.
-
-Pure renderers over a history.
-"""
+"""What a person needs to believe a verdict: pure renderers over a history."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from conformance.evidence.excerpt import shortened
 from conformance.judge.wording import count, join
 from conformance.model.graph import GRAPH_KIND, short_kind
 from conformance.model.kinds import POD_GROUP, WORKLOADS
@@ -17,19 +18,13 @@ _VALUE_WIDTH = 48
 
 def created(obj: Obj) -> str:
     """`created (2 groups of 3 pods)`."""
-    shape = _shape(obj)
-    return f"created ({shape})" if shape else "created"
-
-
-def _shape(obj: Obj) -> str:
     row = WORKLOADS.get(obj.kind)
-    if row is not None:
-        groups = obj.at(*row.groups, default=1)
-        size = obj.at(*row.size, default=1) if row.size else None
-        return f"replicas {groups}" if size is None else f"replicas {groups}, size {size}"
     if obj.kind == POD_GROUP:
-        return f"minMember {obj.at('spec', 'minMember', default='unset')}"
-    return ""
+        return f"created (minMember {obj.at('spec', 'minMember', default='unset')})"
+    if row is None:
+        return "created"
+    size = f", size {obj.at(*row.size, default=1)}" if row.size else ""
+    return f"created (replicas {obj.at(*row.groups, default=1)}{size})"
 
 
 def changed(old: Obj, new: Obj) -> list[str]:
@@ -43,19 +38,19 @@ def changed(old: Obj, new: Obj) -> list[str]:
     phrases += _spec(old, new)
     for name in ("labels", "annotations", "finalizers"):
         before, after = getattr(old, name), getattr(new, name)
-        if before != after:
-            phrases.append(_metadata(name, before, after))
+        if before == after:
+            continue
+        if isinstance(before, Mapping):
+            keys = {
+                key for key in before.keys() | after.keys() if before.get(key) != after.get(key)
+            }
+            phrases.append(f"{name} changed: {join(sorted(keys), most=_MOST_PATHS)}")
+        else:
+            phrases.append(f"{name} now {', '.join(after) or 'none'}")
     if [o.get("uid") for o in old.owners] != [o.get("uid") for o in new.owners]:
         owners = join(f"{short_kind(str(o.get('kind')))} {o.get('name')}" for o in new.owners)
         phrases.append(f"now owned by {owners}" if owners else "now without an owner")
     return phrases + _flips(old, new)
-
-
-def _metadata(name: str, before: Any, after: Any) -> str:
-    if isinstance(before, Mapping):
-        keys = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
-        return f"{name} changed: {join(sorted(keys), most=_MOST_PATHS)}"
-    return f"{name} now {', '.join(after) or 'none'}"
 
 
 def _spec(old: Obj, new: Obj) -> list[str]:
@@ -63,14 +58,13 @@ def _spec(old: Obj, new: Obj) -> list[str]:
     named = {".".join(row.groups) if row else "spec.replicas": "scaled"}
     if row is not None and row.size:
         named[".".join(row.size)] = "size"
+    found = list(differences(old.spec, new.spec, "spec"))
     phrases = [
         f"{named.get(path, path)} {_value(before)}→{_value(after)}"
-        for path, before, after in differences(old.spec, new.spec, "spec")
+        for path, before, after in found[:_MOST_PATHS]
     ]
-    more = len(phrases) - _MOST_PATHS
-    if more > 0:
-        phrases[_MOST_PATHS:] = [f"and {count(more, 'more field')} of the spec"]
-    return phrases
+    more = len(found) - _MOST_PATHS
+    return phrases if more <= 0 else [*phrases, f"and {count(more, 'more field')} of the spec"]
 
 
 def differences(old: Any, new: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
@@ -80,25 +74,20 @@ def differences(old: Any, new: Any, path: str) -> Iterator[tuple[str, Any, Any]]
             yield from differences(old.get(key), new.get(key), f"{path}.{key}")
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for index, (before, after) in enumerate(zip(old, new, strict=True)):
-            yield from differences(before, after, f"{path}[{_item(after, index)}]")
+            named = isinstance(after, Mapping) and "name" in after
+            item = after["name"] if named else index
+            yield from differences(before, after, f"{path}[{item}]")
     elif old != new:
         yield path, old, new
 
 
-def _item(value: Any, index: int) -> str:
-    return str(value["name"]) if isinstance(value, Mapping) and "name" in value else str(index)
-
-
 def _value(value: Any) -> str:
     if isinstance(value, Mapping | list):
-        text = json.dumps(value, ensure_ascii=False)
-    else:
-        text = "unset" if value is None else str(value)
-    return text if len(text) <= _VALUE_WIDTH else text[: _VALUE_WIDTH - 1] + "…"
+        value = json.dumps(value, ensure_ascii=False)
+    return "unset" if value is None else shortened(str(value), _VALUE_WIDTH)
 
 
 def _flips(old: Obj, new: Obj) -> list[str]:
-    """Changes of readiness: conditions, ready counts, and the graph's state."""
     if new.kind == "Pod":
         return [] if old.ready == new.ready else ["Ready" if new.ready else "no longer Ready"]
     phrases = []

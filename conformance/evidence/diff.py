@@ -33,39 +33,37 @@ def render(
     *,
     limit: int | None = None,
 ) -> str:
-    """Diffs of the objects concerned that changed, the findings' own subjects first.
+    """Diffs of the objects concerned that changed, the findings' own subjects first. With `limit` at
+    most so many lines, and how many were left out.
 
     Concerned are graphs, components, workloads, gang objects and Services of the services that the
-    steps touch (of all services if a step names none), and every subject of a finding. With `limit`
-    at most so many lines, and how many were left out. Empty if nothing changed. A subject that did
-    not change is named as unchanged, since that is often the fault.
+    steps touch (of all services if a step names none), and every subject of a finding. A subject that
+    did not change is named as unchanged, since that is often the fault.
     """
     subjects = {finding.subject for finding in findings}
     before = _concerned(history, excerpt, excerpt.before, subjects)
     after = _concerned(history, excerpt, excerpt.after, subjects)
     lines: list[str] = []
-    for key in sorted(before.keys() | after.keys(), key=lambda key: _rank(key, subjects)):
-        changed = _diff(key, before.get(key), after.get(key))
+    keys = sorted(before.keys() | after.keys(), key=lambda key: (kinds.place(key[0]), key))
+    for key in sorted(keys, key=lambda key: _named(key) not in subjects):
+        changed = _diff(_named(key), before.get(key), after.get(key))
         if not changed and _named(key) in subjects:
             changed = [f"= {_named(key)}: the same object, unchanged"]
         lines += changed
     if limit is not None and len(lines) > limit:
-        lines = [*lines[:limit], f"… {count(len(lines) - limit, 'more line')}"]
+        lines[limit:] = [f"… {count(len(lines) - limit, 'more line')}"]
     return "\n".join(lines)
 
 
 def trimmed(obj: Obj) -> dict[str, Any]:
     """The object without what the API server sets by itself."""
     data = copy.deepcopy(dict(obj.raw))
-    metadata = data.get("metadata") or {}
-    _drop(metadata, *_HIDDEN_METADATA)
+    metadata, status = data.get("metadata") or {}, data.get("status")
     annotations = metadata.get("annotations") or {}
-    _drop(annotations, _HIDDEN_ANNOTATION)
-    if not annotations:
-        _drop(metadata, "annotations")
+    annotations.pop(_HIDDEN_ANNOTATION, None)
+    _drop(metadata, *_HIDDEN_METADATA, *([] if annotations else ["annotations"]))
     for owner in metadata.get("ownerReferences") or ():
-        _drop(owner, "uid")
-    status = data.get("status")
+        owner.pop("uid", None)
     for condition in (status.get("conditions") if isinstance(status, Mapping) else None) or ():
         _drop(condition, *_HIDDEN_CONDITION)
     return data
@@ -81,31 +79,28 @@ def _concerned(
 ) -> dict[Key, Obj]:
     services = {service for step in excerpt.steps for service in step.services}
     everywhere = not services or any(not step.services for step in excerpt.steps if step.judged)
-    found: dict[Key, Obj] = {}
-    for obj in state:
-        concerned = subject(obj) in subjects
-        if not concerned and kinds.asked_for(obj.kind, history.profile):
-            service = attribute(state, obj, history.profile).service
-            concerned = everywhere or obj.kind == GRAPH_KIND or service in {"", *services}
-        if concerned:
-            found[obj.kind, obj.namespace, obj.name] = obj
-    return found
+
+    def concerned(obj: Obj) -> bool:
+        if subject(obj) in subjects:
+            return True
+        if not kinds.asked_for(obj.kind, history.profile):
+            return False
+        service = attribute(state, obj, history.profile).service
+        return everywhere or obj.kind == GRAPH_KIND or service in {"", *services}
+
+    return {(obj.kind, obj.namespace, obj.name): obj for obj in state if concerned(obj)}
 
 
 def _named(key: Key) -> str:
     return f"{key[0]}/{key[2]}"
 
 
-def _rank(key: Key, subjects: set[str]) -> tuple[bool, int, Key]:
-    return _named(key) not in subjects, kinds.place(key[0]), key
-
-
-def _diff(key: Key, old: Obj | None, new: Obj | None) -> list[str]:
+def _diff(name: str, old: Obj | None, new: Obj | None) -> list[str]:
     if old is not None and new is not None and old.uid != new.uid:
         # Two objects that share a name: their difference is not a change of one object.
-        return [*_diff(key, old, None), *_diff(key, None, new)]
-    left = f"before/{_named(key)}" if old else "/dev/null"
-    right = f"after/{_named(key)}" if new else "/dev/null"
+        return [*_diff(name, old, None), *_diff(name, None, new)]
+    left = f"before/{name}" if old else "/dev/null"
+    right = f"after/{name}" if new else "/dev/null"
     return list(difflib.unified_diff(_yaml(old), _yaml(new), left, right, lineterm="", n=2))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from conformance.history.history import History
@@ -27,6 +26,10 @@ class Excerpt:
     before: State
     after: State
 
+    def covers(self, at: float, *, slack: float = 0.0) -> bool:
+        """True if the time is in this stretch, or up to `slack` seconds later."""
+        return self.start <= at <= self.end + slack
+
 
 def excerpt_of(history: History, finding: Finding | None = None) -> Excerpt:
     """What a finding is about: the checkpoint that judges its step, else the one at whose time it was
@@ -34,21 +37,25 @@ def excerpt_of(history: History, finding: Finding | None = None) -> Excerpt:
     checkpoint = _checkpoint(history, finding)
     steps = tuple(history.steps_of(checkpoint)) if checkpoint else tuple(history.steps)
     times = [event.at for event in history.events]
-    first = min((step.sent_at for step in steps), default=min(times, default=0.0))
-    zero = checkpoint.since if checkpoint else max((s.answered_at for s in steps), default=first)
+    start = min((step.sent_at for step in steps), default=min(times, default=0.0))
+    zero = checkpoint.since if checkpoint else max((s.answered_at for s in steps), default=start)
     end = checkpoint.at if checkpoint else max([*times, zero])
     earlier = history.checkpoint_before(checkpoint) if checkpoint else None
-    before = history.at_checkpoint(earlier) if earlier else history.at_time(first)
-    after = history.at_checkpoint(checkpoint) if checkpoint else history.at_time(end)
     inside = namespaces(history)
+
+    def state(at: Checkpoint | None, time: float) -> State:
+        whole = history.at_checkpoint(at) if at else history.at_time(time)
+        objects = (obj for obj in whole if obj.namespace in inside)
+        return State(objects, revision=whole.revision, at=whole.at)
+
     return Excerpt(
         checkpoint=checkpoint,
         steps=steps,
-        start=first,
+        start=start,
         end=end,
         zero=zero,
-        before=_within(before, inside),
-        after=_within(after, inside),
+        before=state(earlier, start),
+        after=state(checkpoint, end),
     )
 
 
@@ -57,23 +64,14 @@ def namespaces(history: History) -> set[str]:
     return {history.namespace, *(step.namespace for step in history.steps if step.namespace)}
 
 
-def _within(state: State, names: Iterable[str]) -> State:
-    objects = (obj for obj in state if obj.namespace in names)
-    return State(objects, revision=state.revision, at=state.at)
-
-
 def _checkpoint(history: History, finding: Finding | None) -> Checkpoint | None:
-    checkpoints = history.checkpoints
+    found = None
     if finding is not None and finding.step:
-        judging = checkpoint_of(history, finding.step)
-        if judging is not None:
-            return judging
+        found = checkpoint_of(history, finding.step)
     elif finding is not None and finding.last_at is not None:
-        for checkpoint in checkpoints:
-            if finding.last_at <= checkpoint.at:
-                return checkpoint
-    judged = [checkpoint for checkpoint in checkpoints if checkpoint.judged] or checkpoints
-    return judged[-1] if judged else None
+        found = next((one for one in history.checkpoints if finding.last_at <= one.at), None)
+    judged = [one for one in history.checkpoints if one.judged] or history.checkpoints
+    return found or next(reversed(judged), None)
 
 
 def checkpoint_of(history: History, step: str) -> Checkpoint | None:
@@ -92,3 +90,8 @@ def offset(seconds: float) -> str:
     """A time relative to the API's answer, `+1.20 s`, in ten columns."""
     # A negative zero would be printed as -0.00.
     return f"{round(seconds, 2) + 0.0:+8.2f} s"
+
+
+def shortened(text: str, width: int) -> str:
+    """At most `width` characters of the text, the last one `…` if there were more."""
+    return text if len(text) <= width else text[: width - 1] + "…"

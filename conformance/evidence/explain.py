@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
 
-from conformance.evidence import diff, logs, reproduce, tables, timeline
+from conformance.evidence import diff, reproduce, tables, timeline
 from conformance.evidence.excerpt import Excerpt, excerpt_of
 from conformance.evidence.known import known_failure
 from conformance.history.history import History
 from conformance.history.records import CheckpointEnd
+from conformance.judge.verdict import Judgement
 from conformance.model.verdict import Finding, Verdict
-
-if TYPE_CHECKING:
-    from conformance.judge.verdict import Judgement
 
 TIMELINE_LINES = 40
 DIFF_LINES = 60
@@ -23,26 +22,17 @@ LOG_LINES = 25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One piece of evidence. `text` is complete, `brief` fits a terminal; `name` is its file name.
+    """One piece of evidence: `text` is complete, `brief` what a terminal shows below the title."""
 
-    `pasted` text is printed without indentation: an indented here-document would never end.
-    """
-
-    name: str
     title: str
     text: str
     brief: str
-    pasted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Why a case got its verdict.
+    """Why a case got its verdict: the `sentence` of the first gating finding, and all `findings`."""
 
-    `sentence` is the message of the first gating finding, `findings` all gating ones, worst first.
-    """
-
-    verdict: Verdict
     sentence: str
     findings: tuple[Finding, ...]
     sections: tuple[Section, ...]
@@ -52,36 +42,28 @@ class Explanation:
     def text(self) -> str:
         """What the terminal shows of a case that does not conform."""
         parts = [self.sentence]
-        others = self.findings[1:]
+        others = [f"  {f.checker} ({f.verdict}): {f.message}" for f in self.findings[1:]]
         if others:
-            lines = (f"  {f.checker} ({f.verdict}): {f.message}" for f in others)
-            parts.append("\n".join(["Also:", *lines]))
-        for section in self.sections:
-            if section.brief:
-                body = section.brief.rstrip("\n") if section.pasted else _indented(section.brief)
-                parts.append(f"{section.title}\n{body}")
+            parts.append("\n".join(["Also:", *others]))
+        parts += [f"{section.title}\n{section.brief}" for section in self.sections if section.brief]
         if self.history_path:
             parts.append(f"The whole history: {self.history_path}")
         return "\n\n".join(parts)
 
 
-def gating(history: History, judgement: Judgement) -> list[Finding]:
-    """The findings that keep the case from conforming, those that are not known first, and violations
-    before unknowns."""
-    found = [f for result in judgement.results for f in result.findings if f.gates]
-    case, profile = history.header.case, history.profile
-    return sorted(found, key=lambda f: (bool(known_failure(profile, case, f)), -f.verdict.rank))
-
-
 def explain(history: History, judgement: Judgement, *, history_path: str = "") -> Explanation:
     """The explanation of a judged case. `history_path` is printed as it is given."""
-    findings = gating(history, judgement)
+    case, profile = history.header.case, history.profile
+    # What is not known comes before what is, and violations before unknowns.
+    findings = sorted(
+        (finding for finding in judgement.findings if finding.gates),
+        key=lambda f: (bool(known_failure(profile, case, f)), -f.verdict.rank),
+    )
     excerpt = excerpt_of(history, findings[0] if findings else None)
     return Explanation(
-        verdict=judgement.verdict,
         sentence=findings[0].message if findings else _without_finding(history, judgement, excerpt),
         findings=tuple(findings),
-        sections=_sections(history, excerpt, findings),
+        sections=tuple(_sections(history, excerpt, findings)),
         history_path=history_path,
     )
 
@@ -96,45 +78,24 @@ def _without_finding(history: History, judgement: Judgement, excerpt: Excerpt) -
     return f"{case} conforms: {outcomes or 'nothing changed'}{held}"
 
 
-def _sections(history: History, excerpt: Excerpt, findings: list[Finding]) -> tuple[Section, ...]:
+def _sections(history: History, excerpt: Excerpt, findings: list[Finding]) -> Iterator[Section]:
     before, after = tables.before_and_after(history, excerpt)
+    for title, text in (("Tables before", before), ("Tables after", after)):
+        yield Section(title=title, text=text, brief=_indented(text))
+    told = partial(timeline.render, history, excerpt)
+    yield _limited("Timeline (seconds after the API's answer)", told, TIMELINE_LINES)
+    # Rendering the difference is what costs most, and without findings nobody looks for a fault.
+    if findings:
+        yield _limited("What changed", partial(diff.render, history, excerpt, findings), DIFF_LINES)
+        log = partial(timeline.log, history, excerpt)
+        yield _limited("The operator's log of that time", log, LOG_LINES)
     script = reproduce.script(history)
-    told = (
-        Section(name="before.txt", title="Tables before", text=before, brief=before),
-        Section(name="after.txt", title="Tables after", text=after, brief=after),
-        Section(
-            name="timeline.txt",
-            title="Timeline (seconds after the API's answer)",
-            text=timeline.render(history, excerpt),
-            brief=timeline.render(history, excerpt, limit=TIMELINE_LINES),
-        ),
-        Section(
-            name="reproduce.sh",
-            title="Reproduce with kubectl",
-            text=script,
-            brief=script,
-            pasted=True,
-        ),
-    )
-    if not findings:
-        # Rendering the difference is what costs most, and nobody looks for a fault here.
-        return told
-    return (
-        *told[:-1],
-        Section(
-            name="objects.diff",
-            title="What changed",
-            text=diff.render(history, excerpt, findings),
-            brief=diff.render(history, excerpt, findings, limit=DIFF_LINES),
-        ),
-        Section(
-            name="operator.log",
-            title="The operator's log of that time",
-            text=logs.render(history, excerpt),
-            brief=logs.render(history, excerpt, limit=LOG_LINES),
-        ),
-        told[-1],
-    )
+    # Not indented, so that it can be pasted: an indented here-document would never end.
+    yield Section(title="Reproduce with kubectl", text=script, brief=script.rstrip("\n"))
+
+
+def _limited(title: str, render: Callable[..., str], limit: int) -> Section:
+    return Section(title=title, text=render(), brief=_indented(render(limit=limit)))
 
 
 def _indented(text: str) -> str:

@@ -28,5 +28,5 @@ def plural(kind: str) -> str:
     """`leaderworkersets`, as kubectl names them."""
     lower = kind.lower()
     if lower.endswith("y"):
-        return lower[:-1] + "ies"
-    return lower + ("es" if lower.endswith(("s", "x")) else "s")
+        return f"{lower[:-1]}ies"
+    return f"{lower}es" if lower.endswith(("s", "x")) else f"{lower}s"

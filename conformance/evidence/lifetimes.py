@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from dataclasses import dataclass
+from itertools import groupby
 
 from conformance.evidence import kinds
 from conformance.evidence.excerpt import namespaces
@@ -21,9 +23,7 @@ OTHER = "not of a service"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
     """One object's life. Times are seconds since the epoch; `end` None: it was there at the end.
-
-    `leaving` is when its deletion was requested, `ready` the spans in which it was Ready (Pods).
-    """
+    `leaving` is when its deletion was requested, `ready` the spans in which it was Ready (Pods)."""
 
     label: str
     kind: str
@@ -41,7 +41,7 @@ class Group:
 
     title: str
     bars: tuple[Bar, ...]
-    left_out: int = 0
+    left_out: int
 
 
 def groups(history: History, subjects: frozenset[str] = frozenset()) -> list[Group]:
@@ -50,38 +50,26 @@ def groups(history: History, subjects: frozenset[str] = frozenset()) -> list[Gro
     inside, case = namespaces(history), Case(history)
     # Every object that ever was, so that an owner chain does not end at an owner that is gone.
     ever = State(life.last for life in history.lives.values())
-    found: dict[tuple[str, str], list[Life]] = {}
+    found: dict[tuple[str, str], list[Bar]] = defaultdict(list)
     for life in history.lives.values():
         obj = life.last
-        wanted = obj.kind in kinds.SHOWN or subject(obj) in subjects
-        if wanted and obj.namespace in inside:
+        accused = subject(obj) in subjects
+        if obj.namespace in inside and (accused or obj.kind in kinds.SHOWN):
             where = attribute(ever, obj, history.profile)
-            found.setdefault((where.graph or where.component, where.service), []).append(life)
-    return [
-        _group(case, title=_title(*key), lives=found[key], subjects=subjects)
-        for key in sorted(found, key=lambda key: (not any(key), key))
-    ]
+            bar = _bar(case, life, accused=accused)
+            found[where.graph or where.component, where.service].append(bar)
+    return [_group(key, found[key]) for key in sorted(found, key=lambda key: (not any(key), key))]
 
 
-def _title(graph: str, service: str) -> str:
-    return " · ".join(part for part in (graph, service) if part) or OTHER
-
-
-def _group(case: Case, *, title: str, lives: list[Life], subjects: frozenset[str]) -> Group:
+def _group(key: tuple[str, str], found: list[Bar]) -> Group:
     bars: list[Bar] = []
-    left_out = 0
-    shown: dict[str, int] = {}
-    for life in sorted(
-        lives, key=lambda one: (kinds.place(one.last.kind), one.events[0].at, one.last.name)
-    ):
-        kind = life.last.kind
-        accused = subject(life.last) in subjects
-        shown[kind] = shown.get(kind, 0) + 1
-        if shown[kind] > MOST_OF_A_KIND and not accused:
-            left_out += 1
-        else:
-            bars.append(_bar(case, life, accused=accused))
-    return Group(title=title, bars=tuple(bars), left_out=left_out)
+    seen: Counter[str] = Counter()
+    for bar in sorted(found, key=lambda bar: (kinds.place(bar.kind), bar.start, bar.label)):
+        seen[bar.kind] += 1
+        if bar.accused or seen[bar.kind] <= MOST_OF_A_KIND:
+            bars.append(bar)
+    title = " · ".join(filter(None, key)) or OTHER
+    return Group(title=title, bars=tuple(bars), left_out=len(found) - len(bars))
 
 
 def _bar(case: Case, life: Life, *, accused: bool) -> Bar:
@@ -98,12 +86,7 @@ def _bar(case: Case, life: Life, *, accused: bool) -> Bar:
 
 
 def _ready(life: Life) -> tuple[tuple[float, float | None], ...]:
-    spans: list[tuple[float, float | None]] = []
-    since: float | None = None
-    for event in life.events:
-        if event.obj.ready and since is None:
-            since = event.at
-        elif not event.obj.ready and since is not None:
-            spans.append((since, event.at))
-            since = None
-    return (*spans, (since, life.deleted_at)) if since is not None else tuple(spans)
+    runs = groupby(life.events, key=lambda event: event.obj.ready)
+    flips = [(ready, next(events).at) for ready, events in runs]
+    ends = [*(at for _, at in flips[1:]), life.deleted_at]
+    return tuple((at, end) for (ready, at), end in zip(flips, ends, strict=True) if ready)

@@ -20,8 +20,7 @@ from conformance.model.manifest import manifest
 _JSON_PATCH = "application/json-patch+json"
 _APPLY = "application/apply-patch+yaml"
 _SERVER_SET = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
-_LIST = "kubectl -n {ns} get deployments,leaderworkersets,podgroups"
-DEFAULT_FIELD_MANAGER = "dgd-conformance"
+_FIELD_MANAGER = "dgd-conformance"
 # Requests closer together than this (s) were meant to be quick; kubectl itself takes longer.
 _AT_ONCE = 0.5
 
@@ -32,30 +31,33 @@ def script(history: History) -> str:
     The script waits between steps for as long as the case did, and ends with the listing that a bug
     report needs. Steps on the operator itself are comments: only its owner knows how to restart it.
     """
+    return "".join(f"{line}\n" for line in _lines(history))
+
+
+def _lines(history: History) -> Iterator[str]:
     header = history.header
     found = [history.namespace, *(step.namespace for step in history.steps)]
     namespaces = [shlex.quote(name) for name in dict.fromkeys(found) if name]
-    lines = [
-        f"# {header.case}: {' '.join(header.title.split())}",
-        f"# Run this where the operator {header.operator} and LeaderWorkerSet are installed.",
-        *(f"kubectl create namespace {name}" for name in namespaces),
-    ]
+    yield f"# {header.case}: {' '.join(header.title.split())}"
+    yield f"# Run this where the operator {header.operator} and LeaderWorkerSet are installed."
+    yield from (f"kubectl create namespace {name}" for name in namespaces)
     foreign = sorted(history.foreign, key=lambda record: record.at)
     done = 0.0
     for step in history.steps:
         while foreign and foreign[0].at <= step.sent_at:
-            lines += _foreign(history, foreign.pop(0))
+            yield from _foreign(history, foreign.pop(0))
         pause = step.sent_at - done
         if done and pause > _AT_ONCE:
-            lines.append(f"sleep {math.ceil(pause)}")
-        lines += _step(history, step)
+            yield f"sleep {math.ceil(pause)}"
+        yield from _step(history, step)
         done = step.answered_at
     for record in foreign:
-        lines += _foreign(history, record)
+        yield from _foreign(history, record)
     if history.checkpoints:
-        lines.append(f"sleep {max(1, math.ceil(history.checkpoints[-1].at - done))}")
-    lines += [_LIST.format(ns=name) for name in namespaces]
-    return "\n".join(lines) + "\n"
+        yield f"sleep {max(1, math.ceil(history.checkpoints[-1].at - done))}"
+    yield from (
+        f"kubectl -n {name} get deployments,leaderworkersets,podgroups" for name in namespaces
+    )
 
 
 def _step(history: History, step: Step) -> Iterator[str]:
@@ -75,9 +77,9 @@ def _step(history: History, step: Step) -> Iterator[str]:
         yield from _heredoc(f"kubectl -n {ns} {'create' if verb == 'POST' else 'replace'}", body)
     elif step.request.get("contentType") == _APPLY:
         params = step.request.get("params") or {}
-        manager = shlex.quote(str(params.get("fieldManager", DEFAULT_FIELD_MANAGER)))
-        apply = f"kubectl -n {ns} apply --server-side --force-conflicts --field-manager={manager}"
-        yield from _heredoc(apply, body)
+        manager = shlex.quote(str(params.get("fieldManager", _FIELD_MANAGER)))
+        apply = f"apply --server-side --force-conflicts --field-manager={manager}"
+        yield from _heredoc(f"kubectl -n {ns} {apply}", body)
     else:
         kind = "json" if step.request.get("contentType") == _JSON_PATCH else "merge"
         text = json.dumps(body, ensure_ascii=False)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from conformance.evidence import kinds
 from conformance.evidence.excerpt import Excerpt
 from conformance.history.history import History
-from conformance.history.records import Checkpoint, Tables
+from conformance.history.records import Checkpoint
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import DEPLOYMENT, LWS, POD_GROUP
 from conformance.model.ownership import describe_owner
@@ -19,12 +19,12 @@ _ALWAYS = (DEPLOYMENT, LWS)
 Column = tuple[str, Callable[[Obj], object]]
 
 
+def _at(*path: str, empty: object = "<none>") -> Callable[[Obj], object]:
+    return lambda obj: obj.at(*path) or empty
+
+
 def _count(*path: str) -> Callable[[Obj], object]:
-    return lambda obj: obj.at(*path, default=0)
-
-
-def _text(*path: str) -> Callable[[Obj], object]:
-    return lambda obj: obj.at(*path) or "<none>"
+    return _at(*path, empty=0)
 
 
 def _condition(type_: str) -> Callable[[Obj], object]:
@@ -52,7 +52,7 @@ def _selector(obj: Obj) -> str:
 
 # The printer columns that kubectl shows for these kinds (LWS: its CRD, v0.9.0).
 _COLUMNS: dict[str, tuple[Column, ...]] = {
-    GRAPH_KIND: (("READY", _condition("Ready")), ("STATE", _text("status", "state"))),
+    GRAPH_KIND: (("READY", _condition("Ready")), ("STATE", _at("status", "state"))),
     COMPONENT_KIND: (("AVAILABLE", _condition("Available")),),
     DEPLOYMENT: (
         ("READY", _ready_of_replicas),
@@ -65,17 +65,10 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         ("UP-TO-DATE", _count("status", "updatedReplicas")),
         ("SIZE", _count("spec", "leaderWorkerTemplate", "size")),
     ),
-    POD_GROUP: (
-        ("STATUS", _text("status", "phase")),
-        ("MINMEMBER", _count("spec", "minMember")),
-    ),
-    "Service": (("CLUSTER-IP", _text("spec", "clusterIP")), ("SELECTOR", _selector)),
+    POD_GROUP: (("STATUS", _at("status", "phase")), ("MINMEMBER", _count("spec", "minMember"))),
+    "Service": (("CLUSTER-IP", _at("spec", "clusterIP")), ("SELECTOR", _selector)),
     "StatefulSet": (("READY", _ready_of_replicas),),
-    "Pod": (
-        ("READY", _pod_ready),
-        ("STATUS", _pod_status),
-        ("NODE", _text("spec", "nodeName")),
-    ),
+    "Pod": (("READY", _pod_ready), ("STATUS", _pod_status), ("NODE", _at("spec", "nodeName"))),
 }
 
 
@@ -88,53 +81,42 @@ def before_and_after(history: History, excerpt: Excerpt) -> tuple[str, str]:
 
 
 def _printed(history: History, checkpoint: Checkpoint | None) -> str:
-    if checkpoint is None:
-        return ""
-    found: Tables | None = next(
-        (t for t in history.tables if t.checkpoint == checkpoint.name), None
-    )
-    return join(found.text, namespace=history.namespace) if found else ""
+    for tables in history.tables:
+        if checkpoint is not None and tables.checkpoint == checkpoint.name:
+            return join(tables.text, namespace=history.namespace)
+    return ""
 
 
 def join(text: Mapping[str, str], *, namespace: str) -> str:
     """Printed tables (kind → text) as one text, the graph first, empty tables left out."""
+    where = f" in {namespace} namespace" if namespace else ""
     parts = []
     for kind in sorted({*text, *_ALWAYS}, key=lambda kind: (kinds.place(kind), kind)):
         table = text.get(kind, "").strip("\n")
+        if not table and kind in _ALWAYS:
+            table = f"No resources found{where}."
         if table:
-            parts.append(_got(kind, table))
-        elif kind in _ALWAYS:
-            parts.append(_nothing(kind, namespace))
+            parts.append(f"$ kubectl get {kinds.plural(kind)}\n{table}")
     return "\n\n".join(parts)
 
 
 def from_state(state: State, *, now: float) -> str:
-    """Tables drawn from recorded objects, with the owner of each. Ages are as of `now`, seconds since
-    the epoch."""
+    """Tables drawn from recorded objects. Ages are as of `now`, seconds since the epoch."""
     namespace = next((obj.namespace for obj in state if obj.namespace), "")
-    parts = []
-    for kind in kinds.SHOWN:
-        columns = _COLUMNS.get(kind, ())
-        objects = sorted(state.of_kind(kind), key=lambda obj: (obj.namespace, obj.name))
-        if objects:
-            rows = [["NAME", *(name for name, _ in columns), "AGE", "CONTROLLED BY"]]
-            for obj in objects:
-                owner = describe_owner(state, obj) if obj.owners else "<none>"
-                cells = [str(read(obj)) for _, read in columns]
-                rows.append([obj.name, *cells, _age(obj, now), owner])
-            parts.append(_got(kind, _aligned(rows)))
-        elif kind in _ALWAYS:
-            parts.append(_nothing(kind, namespace))
-    return "\n\n".join(parts)
+    drawn = {kind: _drawn(state, kind, now) for kind in kinds.SHOWN if state.of_kind(kind)}
+    return join(drawn, namespace=namespace)
 
 
-def _nothing(kind: str, namespace: str) -> str:
-    where = f" in {namespace} namespace" if namespace else ""
-    return _got(kind, f"No resources found{where}.")
-
-
-def _got(kind: str, output: str) -> str:
-    return f"$ kubectl get {kinds.plural(kind)}\n{output}"
+def _drawn(state: State, kind: str, now: float) -> str:
+    columns = _COLUMNS.get(kind, ())
+    rows = [["NAME", *(name for name, _ in columns), "AGE", "CONTROLLED BY"]]
+    for obj in sorted(state.of_kind(kind), key=lambda obj: (obj.namespace, obj.name)):
+        cells = [str(read(obj)) for _, read in columns]
+        owner = describe_owner(state, obj) if obj.owners else "<none>"
+        rows.append([obj.name, *cells, _age(obj, now), owner])
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    lines = (map(str.ljust, row, widths) for row in rows)
+    return "\n".join("   ".join(line).rstrip() for line in lines)
 
 
 def _age(obj: Obj, now: float) -> str:
@@ -142,12 +124,3 @@ def _age(obj: Obj, now: float) -> str:
         return "<unknown>"
     seconds = max(0, round(now - obj.created))
     return f"{seconds}s" if seconds < 120 else f"{seconds // 60}m{seconds % 60}s"
-
-
-def _aligned(rows: list[list[str]]) -> str:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = (
-        "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        for row in rows
-    )
-    return "\n".join(line.rstrip() for line in lines)

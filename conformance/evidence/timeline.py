@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conformance.evidence import kinds
 from conformance.evidence.changes import changed, created
@@ -20,9 +20,11 @@ from conformance.model.transition import ChangeKind
 
 # A change seen more often than this is one line that says how often.
 _REPEATED = 3
+_LOGGED = (OperatorEventKind.LOG, OperatorEventKind.PANIC)
 _BY_THE_SUITE = (OperatorEventKind.STOPPED, OperatorEventKind.KILLED)
 # Events arrive up to this much later (s) than the checkpoint that they belong to.
 _SLACK = 0.25
+_LEFT_OUT = "           …"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,19 +32,19 @@ class Entry:
     """One line. `at` in seconds since the epoch; `who` is an actor, or empty for a mark."""
 
     at: float
-    who: str
+    who: str = ""
     text: str
 
 
 def entries(history: History, excerpt: Excerpt) -> list[Entry]:
     """Everything in the excerpt that is worth a line, by time."""
     found = [
-        *_steps(excerpt),
+        *(Entry(at=s.answered_at, who=Actor.SUITE, text=describe_step(s)) for s in excerpt.steps),
         *_objects(history, excerpt),
         *_operator(history, excerpt),
         *_marks(history, excerpt),
     ]
-    return _without_storms(sorted(found, key=lambda entry: entry.at))
+    return list(_without_storms(sorted(found, key=lambda entry: entry.at)))
 
 
 def render(history: History, excerpt: Excerpt, *, limit: int | None = None) -> str:
@@ -54,30 +56,39 @@ def render(history: History, excerpt: Excerpt, *, limit: int | None = None) -> s
     if limit is not None and len(lines) > limit:
         head = limit * 2 // 3
         tail = limit - head
-        lines[head:-tail] = [f"           … {count(len(lines) - limit, 'line')} left out here"]
+        lines[head:-tail] = [f"{_LEFT_OUT} {count(len(lines) - limit, 'line')} left out here"]
+    return "\n".join(lines)
+
+
+def log(history: History, excerpt: Excerpt, *, limit: int | None = None) -> str:
+    """The operator's own log lines. With `limit` only the last, and how many came before."""
+    lines = [
+        f"{offset(event.at - excerpt.zero)}  {event.text}"
+        for event in history.operator_events
+        if event.kind in _LOGGED and excerpt.covers(event.at)
+    ]
+    if limit is not None and len(lines) > limit:
+        lines[:-limit] = [f"{_LEFT_OUT} {count(len(lines) - limit, 'earlier line')}"]
     return "\n".join(lines)
 
 
 def describe_step(step: Step) -> str:
     """`DGD vllm-agg: add-multinode-2 by merge-patch (v1alpha1), answered 200, generation 1→2`."""
-    target = f"{short_kind(step.target_kind)} {step.target}"
     if not step.code:
         return f"{step.name}: {unsent(step)}"
+    target = f"{short_kind(step.target_kind)} {step.target}"
     text = f"{target}: {step.name} by {request_of(step)}, answered {step.code}"
     if not step.accepted:
         message = str(step.answer.get("message", "")).strip()
         return f"{text}: {message}" if message else text
-    if step.moved:
-        text += f", generation {step.generation_before}→{step.generation_after}"
-    return text
+    moved = f", generation {step.generation_before}→{step.generation_after}"
+    return text + moved if step.moved else text
 
 
 def request_of(step: Step) -> str:
     """`create (v1beta1)`, `merge-patch (v1alpha1)`: how the step reached the API."""
     method, _, version = step.door.removeprefix("component-").rpartition("-")
-    if step.request.get("verb") == "POST":
-        method = "create"
-    return f"{method} ({version})"
+    return f"{'create' if step.request.get('verb') == 'POST' else method} ({version})"
 
 
 def unsent(step: Step) -> str:
@@ -89,82 +100,69 @@ def unsent(step: Step) -> str:
     return "no request, the case only waits"
 
 
-def _steps(excerpt: Excerpt) -> Iterator[Entry]:
-    for step in excerpt.steps:
-        yield Entry(at=step.answered_at, who=Actor.SUITE, text=describe_step(step))
-
-
 def _objects(history: History, excerpt: Excerpt) -> Iterator[Entry]:
-    inside, log = namespaces(history), Case(history).log
+    inside, writers = namespaces(history), Case(history).log
     known: dict[str, Obj] = {}
     for event in history.events:
-        obj = event.obj
-        old = known.get(obj.uid)
+        obj, old = event.obj, known.get(event.obj.uid)
         known[obj.uid] = obj
-        if obj.namespace not in inside or obj.kind in kinds.QUIET:
-            continue
-        if not excerpt.start <= event.at <= excerpt.end + _SLACK:
-            continue
-        for phrase in _phrases(event, old):
-            yield Entry(at=event.at, who=log.writer_of(event), text=f"{noun(obj)} {phrase}")
+        told = obj.namespace in inside and obj.kind not in kinds.QUIET
+        phrase = _phrase(event, old) if told and excerpt.covers(event.at, slack=_SLACK) else ""
+        if phrase:
+            yield Entry(at=event.at, who=writers.writer_of(event), text=f"{noun(obj)} {phrase}")
 
 
-def _phrases(event: Event, old: Obj | None) -> list[str]:
+def _phrase(event: Event, old: Obj | None) -> str:
     if event.type is EventType.ADDED:
-        return [created(event.obj)]
+        return created(event.obj)
     if event.type is EventType.DELETED:
-        return ["deleted"]
+        return "deleted"
     if event.type is EventType.LISTED or old is None:
-        return []
-    phrases = changed(old, event.obj)
-    return [", ".join(phrases)] if phrases else []
+        return ""
+    return ", ".join(changed(old, event.obj))
 
 
 def _operator(history: History, excerpt: Excerpt) -> Iterator[Entry]:
     for event in history.operator_events:
-        if event.kind is OperatorEventKind.LOG or not excerpt.start <= event.at <= excerpt.end:
+        if event.kind is OperatorEventKind.LOG or not excerpt.covers(event.at):
             continue
-        if event.kind is OperatorEventKind.PANIC:
-            text = event.text
-        else:
+        text = event.text
+        if event.kind is not OperatorEventKind.PANIC:
             by = " by the suite" if event.kind in _BY_THE_SUITE else ""
-            text = f"{event.kind}{by}" + (f": {event.text}" if event.text else "")
+            text = f"{event.kind}{by}" + (f": {text}" if text else "")
         yield Entry(at=event.at, who=Actor.OPERATOR, text=text)
 
 
 def _marks(history: History, excerpt: Excerpt) -> Iterator[Entry]:
     for gap in history.gaps:
-        if excerpt.start <= gap.at <= excerpt.end:
-            text = f"── gap: {gap.kind or 'any kind'} may have changed unseen ({gap.reason})"
-            yield Entry(at=gap.at, who="", text=text)
+        if excerpt.covers(gap.at):
+            kind = gap.kind or "any kind"
+            yield Entry(at=gap.at, text=f"── gap: {kind} may have changed unseen ({gap.reason})")
     checkpoint = excerpt.checkpoint
     if checkpoint is None:
         return
     if checkpoint.reached_at is not None:
-        yield Entry(at=checkpoint.reached_at, who="", text="── the state matches from here on")
+        yield Entry(at=checkpoint.reached_at, text="── the state matches from here on")
     deadline = checkpoint.since + checkpoint.deadline
     if checkpoint.deadline and deadline <= checkpoint.at:
-        yield Entry(at=deadline, who="", text=f"── deadline ({checkpoint.deadline:g} s)")
+        yield Entry(at=deadline, text=f"── deadline ({checkpoint.deadline:g} s)")
     why = {
         CheckpointEnd.HELD: f"matched and held for {checkpoint.hold:g} s",
         CheckpointEnd.DEADLINE: "the deadline passed",
         CheckpointEnd.INTERRUPTED: "interrupted",
     }[checkpoint.end]
-    yield Entry(at=checkpoint.at, who="", text=f"── checkpoint: {why}")
+    yield Entry(at=checkpoint.at, text=f"── checkpoint: {why}")
 
 
-def _without_storms(found: list[Entry]) -> list[Entry]:
-    counts = Counter((entry.who, entry.text) for entry in found if entry.who)
-    last = {(entry.who, entry.text): entry.at for entry in found}
-    kept: list[Entry] = []
-    told: set[tuple[str, str]] = set()
+def _without_storms(found: list[Entry]) -> Iterator[Entry]:
+    alike: dict[tuple[str, str], list[Entry]] = defaultdict(list)
     for entry in found:
-        key = (entry.who, entry.text)
-        if counts[key] <= _REPEATED:
-            kept.append(entry)
-        elif key not in told:
-            told.add(key)
-            span = last[key] - entry.at
-            text = f"{entry.text} ({counts[key]} times within {span:.1f} s)"
-            kept.append(Entry(at=entry.at, who=entry.who, text=text))
-    return kept
+        alike[entry.who, entry.text].append(entry)
+    for entry in found:
+        same = alike[entry.who, entry.text]
+        if not entry.who or len(same) <= _REPEATED:
+            yield entry
+        elif entry is same[0]:
+            span = same[-1].at - entry.at
+            text = f"{entry.text} ({len(same)} times within {span:.1f} s)"
+            yield replace(entry, text=text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import resources
@@ -10,11 +11,11 @@ from importlib import resources
 import jinja2
 
 from conformance.evidence import kinds
-from conformance.evidence.excerpt import offset
+from conformance.evidence.excerpt import offset, shortened
 from conformance.evidence.lifetimes import Bar, Group, groups
 from conformance.evidence.timeline import describe_step
 from conformance.history.history import History
-from conformance.history.records import Checkpoint, CheckpointEnd
+from conformance.history.records import CheckpointEnd
 from conformance.judge.wording import by
 from conformance.model.graph import short_kind
 from conformance.model.kinds import WORKLOADS
@@ -43,13 +44,12 @@ class _Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Mark:
+class _StepMark:
     x: float
     text: str
-    y: int = 0
-    width: float = 0
-    title: str = ""
-    flip: bool = False
+    y: int
+    title: str
+    flip: bool
 
 
 class _Scale:
@@ -71,39 +71,27 @@ class _Scale:
 
     def ticks(self, zero: float) -> list[tuple[float, str]]:
         """Round relative times, at most `_TICKS` of them."""
-        span = self.end - self.start
-        step = next(s for s in _steps() if span / s <= _TICKS)
+        steps = (n * 10.0**power for power in itertools.count(-1) for n in (1, 2, 5))
+        step = next(s for s in steps if (self.end - self.start) / s <= _TICKS)
         first = int((self.start - zero) // step) + 1
         last = int((self.end - zero) // step)
         return [(self.x(zero + n * step), f"{n * step:g} s") for n in range(first, last + 1)]
 
 
-def _steps() -> Iterable[float]:
-    scale = 0.1
-    while True:
-        yield from (round(scale * factor, 6) for factor in (1, 2, 5))
-        scale *= 10
-
-
-def render(history: History, findings: Iterable[Finding] = (), *, zero: float | None = None) -> str:
-    """The whole case as an SVG document of its own, for light and dark backgrounds.
-
-    `zero` is the time (seconds since the epoch) that the axis counts from, by default the API's
-    answer to the first judged step. Objects that a violation names are outlined.
-    """
+def render(history: History, findings: Iterable[Finding] = ()) -> str:
+    """The whole case as an SVG document of its own, in which objects that a violation names are
+    outlined. The axis counts from the API's answer to the first judged step."""
     accused = frozenset(f.subject for f in findings if f.verdict is Verdict.VIOLATES)
-    steps = history.steps
+    steps, checkpoints, held = history.steps, history.checkpoints, CheckpointEnd.HELD
     times = [
         *(event.at for event in history.events),
         *(step.answered_at for step in steps),
-        *(checkpoint.at for checkpoint in history.checkpoints),
+        *(checkpoint.at for checkpoint in checkpoints),
     ]
     start = min((step.sent_at for step in steps), default=min(times, default=0.0))
     end = max(times, default=start + 1.0)
     scale = _Scale(start, max(end, start + 0.5))
-    if zero is None:
-        judged = [step.answered_at for step in steps if step.judged]
-        zero = (judged or [start])[0]
+    zero = next((step.answered_at for step in steps if step.judged), start)
     step_marks = _step_marks(history, scale)
     top = _HEAD + _STEP_ROW * max((mark.y for mark in step_marks), default=0) + _STEP_ROW
     found = groups(history, accused)
@@ -118,7 +106,7 @@ def render(history: History, findings: Iterable[Finding] = (), *, zero: float | 
         bottom=bottom,
         head=_HEAD,
         step_row=_STEP_ROW,
-        row=_ROW,
+        flip_beyond=_WIDTH - 120,
         title=f"{history.header.case} · {history.header.operator}",
         ticks=scale.ticks(zero),
         rows=rows,
@@ -126,16 +114,17 @@ def render(history: History, findings: Iterable[Finding] = (), *, zero: float | 
         narrowest=_NARROWEST,
         class_of=_class,
         steps=step_marks,
-        holds=[_hold(one, scale) for one in history.checkpoints if one.reached_at],
-        deadlines=[_deadline(one, scale) for one in history.checkpoints if _missed(one)],
-        gaps=[
-            _Mark(
-                x=scale.x(gap.at),
-                text="gap",
-                title=f"gap: {gap.kind or 'any kind'}, {gap.reason}",
-            )
-            for gap in history.gaps
+        holds=[
+            (scale.x(one.reached_at), scale.width(one.reached_at, one.at), one.end is held)
+            for one in checkpoints
+            if one.reached_at
         ],
+        deadlines=[
+            (scale.x(one.since + one.deadline), f"deadline {one.deadline:g} s")
+            for one in checkpoints
+            if one.end is not held and 0 < one.deadline <= one.at - one.since
+        ],
+        gaps=[(scale.x(gap.at), gap.kind or "any kind", gap.reason) for gap in history.gaps],
         legend=_legend({bar.kind for group in found for bar in group.bars}),
     )
 
@@ -155,7 +144,8 @@ def _rows(found: Iterable[Group], zero: float, y: int) -> list[_Row]:
         rows.append(_Row(y=y, label=group.title, heading=True))
         for bar in group.bars:
             y += _ROW
-            rows.append(_Row(y=y, label=_label(bar), title=_title(bar, zero), bar=bar))
+            label = shortened(bar.label, _LABEL_WIDTH)
+            rows.append(_Row(y=y, label=label, title=_title(bar, zero), bar=bar))
         if group.left_out:
             y += _ROW
             rows.append(_Row(y=y, label=f"and {group.left_out} more"))
@@ -163,20 +153,15 @@ def _rows(found: Iterable[Group], zero: float, y: int) -> list[_Row]:
     return rows
 
 
-def _label(bar: Bar) -> str:
-    return bar.label if len(bar.label) <= _LABEL_WIDTH else bar.label[: _LABEL_WIDTH - 1] + "…"
-
-
 def _title(bar: Bar, zero: float) -> str:
     start = offset(bar.start - zero).strip()
-    gone = "still there at the end"
-    if bar.end is not None:
-        gone = f"gone at {offset(bar.end - zero).strip()}"
+    there = "still there at the end"
+    gone = there if bar.end is None else f"gone at {offset(bar.end - zero).strip()}"
     return f"{bar.label}: from {start}, {gone}; created by {by(bar.creator)}"
 
 
-def _step_marks(history: History, scale: _Scale) -> list[_Mark]:
-    marks: list[_Mark] = []
+def _step_marks(history: History, scale: _Scale) -> list[_StepMark]:
+    marks: list[_StepMark] = []
     right_most: list[float] = []
     for step in history.steps:
         x = scale.x(step.answered_at)
@@ -187,28 +172,8 @@ def _step_marks(history: History, scale: _Scale) -> list[_Mark]:
         # The first line on which it does not run into an earlier label.
         y = next((n for n, end in enumerate(right_most) if end <= left), len(right_most))
         right_most[y : y + 1] = [left + width]
-        marks.append(_Mark(x=x, text=text, y=y, title=describe_step(step), flip=flip))
+        marks.append(_StepMark(x=x, text=text, y=y, title=describe_step(step), flip=flip))
     return marks
-
-
-def _hold(checkpoint: Checkpoint, scale: _Scale) -> _Mark:
-    reached = checkpoint.reached_at or checkpoint.at
-    text = "held" if checkpoint.end is CheckpointEnd.HELD else "matched"
-    return _Mark(x=scale.x(reached), text=text, width=scale.width(reached, checkpoint.at))
-
-
-def _missed(checkpoint: Checkpoint) -> bool:
-    return (
-        checkpoint.end is not CheckpointEnd.HELD
-        and 0 < checkpoint.deadline <= checkpoint.at - checkpoint.since
-    )
-
-
-def _deadline(checkpoint: Checkpoint, scale: _Scale) -> _Mark:
-    at = checkpoint.since + checkpoint.deadline
-    return _Mark(
-        x=scale.x(at), text=f"deadline {checkpoint.deadline:g} s", flip=scale.x(at) > _WIDTH - 120
-    )
 
 
 def _class(kind: str) -> str:
@@ -220,10 +185,10 @@ def _class(kind: str) -> str:
 
 def _legend(present: set[str]) -> list[tuple[float, str, str]]:
     names = {kind: short_kind(kind) for kind in kinds.SHOWN if kind in present}
-    if present - names.keys():
-        names[_OTHER] = _OTHER
     if "Pod" in names:
         names["Pod"] = "Pod (strong: Ready)"
+    if present - names.keys():
+        names[_OTHER] = _OTHER
     legend = []
     x = float(_LEFT)
     for kind, name in names.items():

@@ -21,7 +21,7 @@ from conformance.model.errors import UsageError
 from conformance.model.installs import Placement
 from conformance.model.run_cases import FEATURE, RunCase
 from conformance.plugin.run_options import RunOptions
-from conformance.report import allure, collect, files
+from conformance.report import allure, files
 from conformance.report.build import RunFacts, case_result
 from conformance.report.concessions import environment
 from conformance.report.model import CaseResult, ConformanceReport
@@ -106,7 +106,7 @@ def write_reports(
             cluster_admin=process and loaded.profile.process.cluster_admin,
             profile_sha256=loaded.sha256,
         )  # fmt: skip
-    reports = collect.collect(run.results, facts, expected=cases, broken_off=broken_off)
+    reports = files.collect(run.results, facts, expected=cases, broken_off=broken_off)
     if all(case.history or case.not_run for report in reports for case in report.cases):
         # All that was live is in the histories by now; else a dead worker left it to be looked at.
         shutil.rmtree(run.live, ignore_errors=True)

@@ -8,10 +8,11 @@ counts an AssertionError as failed (the product is wrong), any other error as br
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import allure
 import allure_commons
@@ -21,26 +22,42 @@ from conformance.evidence.excerpt import checkpoint_of, matched_after
 from conformance.evidence.explain import Explanation
 from conformance.evidence.timeline import describe_step
 from conformance.history.history import History
-from conformance.history.records import Checkpoint, CheckpointEnd, Step
+from conformance.history.records import CheckpointEnd, Step
+from conformance.judge.findings import CheckResult
+from conformance.judge.verdict import Judgement
 from conformance.model.errors import InfraError, Violation
 from conformance.model.verdict import Outcome, Verdict
-
-if TYPE_CHECKING:
-    from conformance.judge.findings import CheckResult
-    from conformance.judge.verdict import Judgement
 
 # allure ships without annotations.
 _dynamic: Any = allure.dynamic
 _attach: Any = allure.attach
 _types: Any = allure.attachment_type
 
-EPIC = "DGD operator conformance"
 KNOWN_MARK = "known failure"
 """Begins the reason of an expected failure (xfail); its category is found by it."""
 
 # The first part of a feature's name → how bad a failure is; anything else is normal.
 _SEVERITIES = dict.fromkeys(("add", "remove", "count", "delete", "component"), "critical")
 _SEVERITIES["idle"] = "minor"
+# In Allure 3 the first that matches wins, so the narrowest comes first.
+_CATEGORIES: list[dict[str, Any]] = [
+    {
+        "name": "Known failure",
+        "description": "The operator's profile lists it with a link; the report is partial.",
+        "matchedStatuses": ["skipped"],
+        "messageRegex": f"(?s).*{KNOWN_MARK}.*",
+    },
+    {
+        "name": "Operator violates",
+        "description": "The recorded history proves that the operator is wrong.",
+        "matchedStatuses": ["failed"],
+    },
+    {
+        "name": "Could not tell",
+        "description": "The suite or the platform under it failed, so nothing is proven.",
+        "matchedStatuses": ["broken"],
+    },
+]
 _NO_OUTCOME = {Outcome.FAILED: Violation, Outcome.INCONCLUSIVE: InfraError}
 
 
@@ -54,7 +71,7 @@ def allure_case(history: History, judgement: Judgement, explanation: Explanation
     if not active():
         return
     header = history.header
-    _dynamic.epic(EPIC)
+    _dynamic.epic("DGD operator conformance")
     _dynamic.feature(header.feature)
     _dynamic.story(header.title or header.case)
     _dynamic.title(header.case)
@@ -76,52 +93,44 @@ def allure_case(history: History, judgement: Judgement, explanation: Explanation
 
 def _transition(history: History, step: Step, outcome: Outcome | None) -> None:
     checkpoint = checkpoint_of(history, step.name)
-    title = describe_step(step) + (f" → {outcome}" if outcome else "")
     after = matched_after(step, checkpoint)
-    if checkpoint is not None and after is not None:
-        refused = step.code and not step.accepted
-        title += f", matched {after:.1f} s after the {'refused request' if refused else 'answer'}"
-        if checkpoint.end is CheckpointEnd.HELD:
-            title += f", held for {checkpoint.hold:g} s"
+    title = describe_step(step) + (f" → {outcome}" if outcome else "")
+    spans = [("request", step.sent_at, step.answered_at)]
+    if checkpoint is not None:
+        bound = f"(deadline {checkpoint.deadline:g} s)"
+        if after is None:
+            spans.append((f"never matched {bound}", step.answered_at, checkpoint.at))
+        else:
+            answer = "refused request" if step.code and not step.accepted else "answer"
+            held = checkpoint.end is CheckpointEnd.HELD
+            ended = f"held for {checkpoint.hold:g} s" if held else "matched"
+            title += f", matched {after:.1f} s after the {answer}" + (f", {ended}" if held else "")
+            reached = step.answered_at + after
+            spans += [
+                (f"waiting for the state to match {bound}", step.answered_at, reached),
+                (ended, reached, checkpoint.at),
+            ]
     problem = _NO_OUTCOME.get(outcome) if outcome and step.judged else None
     _step(
         title,
         started=step.sent_at,
         stopped=checkpoint.at if checkpoint else step.answered_at,
         error=problem(f"{step.name} ended as {outcome}") if problem else None,
-        children=_times(step, checkpoint),
+        children=spans,
     )
-
-
-def _times(step: Step, checkpoint: Checkpoint | None) -> list[tuple[str, float, float]]:
-    spans = [("request", step.sent_at, step.answered_at)]
-    if checkpoint is None:
-        return spans
-    bound = f"(deadline {checkpoint.deadline:g} s)"
-    after = matched_after(step, checkpoint)
-    if after is None:
-        spans.append((f"never matched {bound}", step.answered_at, checkpoint.at))
-        return spans
-    reached = step.answered_at + after
-    spans.append((f"waiting for the state to match {bound}", step.answered_at, reached))
-    held = f"held for {checkpoint.hold:g} s" if checkpoint.end is CheckpointEnd.HELD else "matched"
-    spans.append((held, reached, checkpoint.at))
-    return spans
 
 
 def _checker(result: CheckResult) -> None:
     gating = [finding for finding in result.findings if finding.gates]
-    name = f"checker {result.checker}"
-    error: Exception | None = None
-    if any(finding.verdict is Verdict.VIOLATES for finding in gating):
-        error = Violation("\n".join(finding.message for finding in gating))
-    elif gating:
-        error = InfraError("\n".join(finding.message for finding in gating))
-    word = result.verdict or "does not apply"
-    if result.blind:
-        word = f"{word} ({result.blind})"
-    reported = [f.message for f in result.findings if not f.gates]
-    _step(f"{name}: {word}", error=error, children=[(text, 0.0, 0.0) for text in reported])
+    reported = [(f.message, 0.0, 0.0) for f in result.findings if not f.gates]
+    violates = any(finding.verdict is Verdict.VIOLATES for finding in gating)
+    problem = Violation if violates else InfraError
+    blind = f" ({result.blind})" if result.blind else ""
+    _step(
+        f"checker {result.checker}: {result.verdict or 'does not apply'}{blind}",
+        error=problem("\n".join(finding.message for finding in gating)) if gating else None,
+        children=reported,
+    )
 
 
 def _step(
@@ -130,34 +139,28 @@ def _step(
     started: float = 0.0,
     stopped: float = 0.0,
     error: Exception | None = None,
-    children: list[tuple[str, float, float]] | None = None,
+    children: Iterable[tuple[str, float, float]] = (),
 ) -> None:
     """One Allure step with the times of the history (seconds since the epoch; 0: the real ones)."""
     context = allure.step(title)
-    item = None
     # The error only gives the step its status; the case raises its own once, at the end.
     with suppress(Violation, InfraError), context:
-        item = _item(context)
-        for text, child_start, child_stop in children or ():
+        # allure.step knows only the present time, and the judgement comes later than what it judges.
+        # So the step's own record gets the recorded times.
+        item = _listener().allure_logger.get_item(context.uuid)
+        for text, child_start, child_stop in children:
             _step(text, started=child_start, stopped=child_stop)
         if error is not None:
             raise error
-    if item is not None and started:
+    if started:
         item.start, item.stop = int(started * 1000), int(stopped * 1000)
 
 
 def _listener() -> Any:
-    for plugin in allure_commons.plugin_manager.get_plugins():
-        if hasattr(plugin, "allure_logger") and hasattr(plugin, "start_step"):
-            return plugin
-    return None
-
-
-def _item(context: Any) -> Any:
-    # allure.step knows only the present time, and the judgement comes later than what it judges. So
-    # the step's own record gets the recorded times.
-    logger = getattr(_listener(), "allure_logger", None)
-    return logger.get_item(context.uuid) if logger is not None else None
+    plugins = allure_commons.plugin_manager.get_plugins()
+    return next(
+        (p for p in plugins if hasattr(p, "allure_logger") and hasattr(p, "start_step")), None
+    )
 
 
 def _attachments(history: History, explanation: Explanation) -> None:
@@ -166,55 +169,21 @@ def _attachments(history: History, explanation: Explanation) -> None:
     for section in explanation.sections:
         if section.text:
             _attach(section.text, section.title, _types.TEXT)
-    path = Path(explanation.history_path) if explanation.history_path else None
-    if path is not None and path.is_file():
+    path = Path(explanation.history_path)
+    if path.is_file():
         _attach.file(str(path), f"History ({path.name})", extension="jsonl.zst")
 
 
-def write_run_files(
-    results: Path,
-    *,
-    environment: Mapping[str, str],
-    executor: Mapping[str, str] | None = None,
-) -> None:
-    """Write environment.properties, categories.json and, if given, executor.json into an Allure
-    results folder; allure-pytest writes none of them. For the controller alone, at the end.
-    Raises OSError."""
+def write_run_files(results: Path, *, environment: Mapping[str, str]) -> None:
+    """Write environment.properties and categories.json into an Allure results folder; allure-pytest
+    writes neither. For the controller alone, at the end. Raises OSError."""
     results.mkdir(parents=True, exist_ok=True)
     lines = [f"{_escaped(key, key=True)}={_escaped(value)}" for key, value in environment.items()]
     (results / "environment.properties").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (results / "categories.json").write_text(json.dumps(CATEGORIES, indent=2) + "\n")
-    if executor:
-        text = json.dumps(dict(executor), indent=2, ensure_ascii=False)
-        (results / "executor.json").write_text(text + "\n", encoding="utf-8")
-
-
-# In Allure 3 the first that matches wins, so the narrowest comes first.
-CATEGORIES: list[dict[str, Any]] = [
-    {
-        "name": "Known failure",
-        "description": "The operator's profile lists it with a link; the report is partial.",
-        "matchedStatuses": ["skipped"],
-        "messageRegex": f"(?s).*{KNOWN_MARK}.*",
-    },
-    {
-        "name": "Operator violates",
-        "description": "The recorded history proves that the operator is wrong.",
-        "matchedStatuses": ["failed"],
-    },
-    {
-        "name": "Could not tell",
-        "description": "The suite or the platform under it failed, so nothing is proven.",
-        "matchedStatuses": ["broken"],
-    },
-]
+    (results / "categories.json").write_text(json.dumps(_CATEGORIES, indent=2) + "\n")
 
 
 def _escaped(text: str, *, key: bool = False) -> str:
-    """As java.util.Properties reads it: UTF-8, backslash and line ends escaped, in keys also
-    spaces, `=` and `:`."""
+    """As java.util.Properties reads it; in keys, spaces, `=` and `:` have a meaning too."""
     text = str(text).replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
-    if key:
-        for special in " =:#!":
-            text = text.replace(special, f"\\{special}")
-    return text
+    return re.sub("([ =:#!])", r"\\\1", text) if key else text

@@ -8,12 +8,13 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from conformance.evidence.excerpt import checkpoint_of, matched_after
 from conformance.evidence.known import known_failure, unexpected_passes
 from conformance.history.history import History
 from conformance.history.records import Step
+from conformance.judge.verdict import Judgement
 from conformance.model.bounds import Bounds
 from conformance.model.profile import Profile
 from conformance.model.verdict import Finding, Outcome, Verdict, worst
@@ -30,23 +31,22 @@ from conformance.report.model import (
     Summary,
 )
 
-if TYPE_CHECKING:
-    from conformance.judge.verdict import Judgement
-
 # The outcome that says most about a case comes first.
 _TELLING = (
-    Outcome.FAILED,
-    Outcome.INCONCLUSIVE,
-    Outcome.BLOCKED,
-    Outcome.REFUSED,
-    Outcome.RECONCILED,
-    Outcome.NOT_APPLICABLE,
+    Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.BLOCKED,
+    Outcome.REFUSED, Outcome.RECONCILED, Outcome.NOT_APPLICABLE,
+)  # fmt: skip
+_END_LOST = "the run ended, but the judgement of its end was lost; run it again"
+_LOST = (
+    "left no result: its worker process died, or the run was stopped before it; run the case again "
+    "alone"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """What is true of the whole run."""
+    """What is true of the whole run. `date` is ISO 8601 in UTC, by default now; `profile_sha256` is the
+    digest of the profile's file, in hex."""
 
     profile: Profile
     bounds: Bounds
@@ -54,11 +54,8 @@ class RunFacts:
     options: Mapping[str, str] = field(default_factory=dict)
     cluster: str = "embedded"
     cluster_admin: bool = False
-    """True if the operator ran as cluster admin instead of under RBAC of its own."""
     date: str = ""
-    """ISO 8601 in UTC; by default now."""
     profile_sha256: str = ""
-    """Digest of the profile's file, in hex."""
 
 
 def case_result(
@@ -71,11 +68,16 @@ def case_result(
     error: str = "",
 ) -> CaseResult:
     """The result of a judged case. `duration` in seconds; `error` says what interrupted it."""
-    header = history.header
-    profile = history.profile
-    findings = [f for result in judgement.results for f in result.findings]
+    header, profile, findings = history.header, history.profile, judgement.findings
     verdict = worst([judgement.verdict, Verdict.UNKNOWN]) if error else judgement.verdict
     steps = {step.name: step for step in history.steps}
+    missed = unexpected_passes(
+        profile,
+        header.case,
+        findings,
+        race=header.race,
+        judged=not error and not any(result.blind for result in judgement.results),
+    )
     return CaseResult(
         id=header.case,
         feature=header.feature,
@@ -91,16 +93,7 @@ def case_result(
         findings=[_finding(profile, header.case, finding) for finding in findings],
         duration=round(duration, 3),
         error=error,
-        unexpected_passes=[
-            failure.link
-            for failure in unexpected_passes(
-                profile,
-                header.case,
-                findings,
-                race=header.race,
-                judged=not error and not any(result.blind for result in judgement.results),
-            )
-        ],
+        unexpected_passes=[failure.link for failure in missed],
         history=history_file,
     )
 
@@ -154,8 +147,7 @@ def summary(cases: Iterable[CaseResult], *, deviates: bool) -> Summary:
     If nothing was judged, or a known failure passed (so the profile is wrong about its operator), it
     is unknown. A required case (`Profile.excuse`) that was not run makes it partial.
     """
-    listed = list(cases)
-    counts = statistics(listed)
+    counts = statistics(cases)
     if counts.violates:
         return Summary.VIOLATES
     if counts.unknown or counts.unexpected_passes or not (counts.conforms + counts.known_failures):
@@ -168,11 +160,27 @@ def summary(cases: Iterable[CaseResult], *, deviates: bool) -> Summary:
 def totals(cases: Iterable[CaseResult], *, deviates: bool) -> dict[str, Any]:
     """The fields of a report that follow from its cases: these in order, counts and verdict."""
     listed = sorted(cases, key=lambda case: (case.feature, case.id))
-    return {
-        "verdict": summary(listed, deviates=deviates),
-        "statistics": statistics(listed),
-        "cases": listed,
-    }
+    verdict = summary(listed, deviates=deviates)
+    return {"verdict": verdict, "statistics": statistics(listed), "cases": listed}
+
+
+def lost(
+    expected: Iterable[CaseResult], found: Iterable[CaseResult], *, broken_off: str = ""
+) -> list[CaseResult]:
+    """Cases that were to be run and left no result (their worker died): unknown, never forgotten.
+
+    `expected` need hold no more than id, feature, title, operator and nodeid. `broken_off` says why
+    the whole run ended before its time, if it did.
+    """
+    there = {(case.operator, case.id) for case in found}
+    why = f"left no result, since the run was broken off: {broken_off}" if broken_off else _LOST
+    return [
+        case.model_copy(
+            update={"verdict": Verdict.UNKNOWN, "error": _END_LOST if case.of_run else why}
+        )
+        for case in expected
+        if (case.operator, case.id) not in there
+    ]
 
 
 def report(cases: Iterable[CaseResult], facts: RunFacts) -> ConformanceReport:
@@ -181,9 +189,8 @@ def report(cases: Iterable[CaseResult], facts: RunFacts) -> ConformanceReport:
         name: Deviation(value=value, default=default)
         for name, (value, default) in facts.bounds.deviations().items()
     }
-    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     return ConformanceReport(
-        date=facts.date or now,
+        date=facts.date or datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         operator=facts.profile.identity,
         profile_sha256=facts.profile_sha256,
         concessions=concessions(facts.profile),

@@ -7,6 +7,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 from conformance.judge.wording import count
 from conformance.model.errors import Exit, UsageError
@@ -30,10 +31,10 @@ def recheck(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps([check.to_json() for check in checks], indent=2, ensure_ascii=False))
     else:
-        print(rechecking.render(checks, width=_width(), color=sys.stdout.isatty()))
+        print(rechecking.render(checks, **_looks()))
     if not checks:
         return Exit.NOTHING
-    if any(check.differs for check in checks):
+    if any(check.same is False for check in checks):
         return Exit.DIFFERS
     return Exit.OK if all(check.same for check in checks) else Exit.UNKNOWN
 
@@ -82,8 +83,7 @@ def merge(arguments: argparse.Namespace) -> int:
     """Join the results of all shards; the verdict of the joined report gates."""
     reports = merging.merge(arguments.target, arguments.folders)
     for report in reports:
-        place, color = str(arguments.target), sys.stdout.isatty()
-        print(terminal.summary(report, results=place, width=_width(), color=color))
+        print(terminal.summary(report, results=str(arguments.target), **_looks()))
     bad = (Summary.VIOLATES, Summary.UNKNOWN)
     return Exit.DIFFERS if any(report.verdict in bad for report in reports) else Exit.OK
 
@@ -112,5 +112,5 @@ def _written(paths: list[Path]) -> int:
     return Exit.OK
 
 
-def _width() -> int:
-    return shutil.get_terminal_size((100, 24)).columns
+def _looks() -> dict[str, Any]:
+    return {"width": shutil.get_terminal_size((100, 24)).columns, "color": sys.stdout.isatty()}

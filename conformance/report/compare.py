@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from conformance.model.verdict import Verdict
 from conformance.report.model import CaseResult, ConformanceReport
 
@@ -18,36 +16,25 @@ def differences(one: ConformanceReport, other: ConformanceReport) -> list[str]:
     found = []
     if one.verdict is not other.verdict:
         found.append(f"the verdict is {one.verdict} in the first and {other.verdict} in the second")
-    found += _conceded(one, other)
-    ours = {case.id: case for case in one.cases}
-    theirs = {case.id: case for case in other.cases}
-    for case in sorted({*ours, *theirs}):
-        if case not in theirs:
-            found.append(f"only the first has case {case}")
-        elif case not in ours:
-            found.append(f"only the second has case {case}")
-        else:
-            found += list(_case(ours[case], theirs[case]))
-    return found
-
-
-def _conceded(one: ConformanceReport, other: ConformanceReport) -> Iterator[str]:
-    """Another reason for the same concession is no difference."""
+    # Another reason for the same concession is no difference.
     for place, mine, others in (("first", one, other), ("second", other, one)):
         known = {(concession.kind, concession.what) for concession in others.concessions}
-        for concession in mine.concessions:
-            if (concession.kind, concession.what) not in known:
-                yield f"only the {place} concedes the {concession.kind.noun} {concession.what}"
-
-
-def _case(one: CaseResult, other: CaseResult) -> Iterator[str]:
-    first, second = _compared(one), _compared(other)
-    for name in first:
-        if first[name] != second[name]:
-            yield (
-                f"case {one.id}: {name}: {first[name] or 'none'} in the first, "
-                f"{second[name] or 'none'} in the second"
-            )
+        found += [
+            f"only the {place} concedes the {concession.kind.noun} {concession.what}"
+            for concession in mine.concessions
+            if (concession.kind, concession.what) not in known
+        ]
+    ours, theirs = ({case.id: _compared(case) for case in report.cases} for report in (one, other))
+    for case in sorted({*ours, *theirs}):
+        if case not in ours or case not in theirs:
+            found.append(f"only the {'first' if case in ours else 'second'} has case {case}")
+            continue
+        for name, first in ours[case].items():
+            second = theirs[case][name]
+            if first != second:
+                texts = f"{first or 'none'} in the first, {second or 'none'} in the second"
+                found.append(f"case {case}: {name}: {texts}")
+    return found
 
 
 def _compared(case: CaseResult) -> dict[str, str]:

@@ -19,57 +19,49 @@ from conformance.report.model import Concession, ConcessionKind, ConformanceRepo
 
 def concessions(profile: Profile) -> list[Concession]:
     """Every concession of the profile, in the order of their kinds."""
-    return list(_all(profile))
+    return [Concession(kind=k, what=what, reason=reason) for k, what, reason in _all(profile)]
 
 
-def _all(profile: Profile) -> Iterator[Concession]:
+def _all(profile: Profile) -> Iterator[tuple[ConcessionKind, str, str]]:
     kind = ConcessionKind
     for retained in profile.retained:
-        yield _one(kind.RETAINED, f"{retained.kind} {retained.name}", retained.reason)
+        yield kind.RETAINED, f"{retained.kind} {retained.name}", retained.reason
     for mask in profile.masks:
         where = "" if mask.kind == "*" else f"{mask.kind} "
-        yield _one(kind.MASK, f"{where}{mask.path}", mask.reason)
+        yield kind.MASK, f"{where}{mask.path}", mask.reason
     for field in profile.fidelity_exceptions:
         shape = "" if field.shape == "both" else f" ({field.shape})"
-        yield _one(kind.FIDELITY_EXCEPTION, f"{field.field}{shape}", field.reason)
+        yield kind.FIDELITY_EXCEPTION, f"{field.field}{shape}", field.reason
     for rule in profile.services:
         if rule.use is not ServiceClass.COMPONENT:
-            labels = [f"{name}={value}" for name, value in sorted(rule.labels.items())]
-            what = " ".join([rule.use, *filter(None, [rule.name]), *labels])
-            yield _one(kind.SERVICE_RULE, what, rule.reason)
+            labels = (f"{name}={value}" for name, value in sorted(rule.labels.items()))
+            what = " ".join(filter(None, [rule.use, rule.name, *labels]))
+            yield kind.SERVICE_RULE, what, rule.reason
     for rollout in profile.rollouts:
         what = f"{'.'.join(rollout.path)} is {' or '.join(rollout.values)}"
-        yield _one(kind.ROLLOUT, f"{what}, for {rollout.bound:g} s")
+        yield kind.ROLLOUT, f"{what}, for {rollout.bound:g} s", ""
     for word in profile.refusal_words:
-        yield _one(kind.REFUSAL_WORD, word)
+        yield kind.REFUSAL_WORD, word, ""
     for prefix in profile.labels.reserved:
         if prefix not in LabelNames().reserved:
-            yield _one(kind.RESERVED_LABEL, prefix)
-    yield from _status(profile)
-    for name, promise in profile.promises:
-        if promise is Promise.EITHER:
-            yield _one(kind.EITHER_PROMISE, name)
-    for feature in Feature:
-        if not profile.supports(feature):
-            yield _one(kind.UNDECLARED_FEATURE, feature, profile.excuse(feature))
-    for failure in profile.known_failures:
-        sometimes = ", sometimes" if failure.sometimes else ""
-        what = f"{failure.checker} of {failure.subject} in {failure.case}{sometimes}"
-        yield _one(kind.KNOWN_FAILURE, what, failure.link)
-
-
-def _status(profile: Profile) -> Iterator[Concession]:
+            yield kind.RESERVED_LABEL, prefix, ""
     default, own = StatusNames(), profile.status
     if own.ready_condition != default.ready_condition:
         what = f"condition {own.ready_condition} is read for {default.ready_condition}"
-        yield _one(ConcessionKind.STATUS, what)
+        yield kind.STATUS, what, ""
     for name in default.service_maps:
         if name not in own.service_maps:
-            yield _one(ConcessionKind.STATUS, f"status.{name} is not read", own.reason)
-
-
-def _one(kind: ConcessionKind, what: str, reason: str = "") -> Concession:
-    return Concession(kind=kind, what=what, reason=reason)
+            yield kind.STATUS, f"status.{name} is not read", own.reason
+    for name, promise in profile.promises:
+        if promise is Promise.EITHER:
+            yield kind.EITHER_PROMISE, name, ""
+    for feature in Feature:
+        if not profile.supports(feature):
+            yield kind.UNDECLARED_FEATURE, feature, profile.excuse(feature)
+    for failure in profile.known_failures:
+        sometimes = ", sometimes" if failure.sometimes else ""
+        what = f"{failure.checker} of {failure.subject} in {failure.case}{sometimes}"
+        yield kind.KNOWN_FAILURE, what, failure.link
 
 
 def counted(found: Iterable[Concession]) -> str:

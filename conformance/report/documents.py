@@ -34,10 +34,8 @@ prints them; [How to read a failure](operators.md#how-to-read-a-failure) says wh
 def schema(model: type[BaseModel]) -> dict[str, Any]:
     """The JSON schema (draft 2020-12) of a published document."""
     mode: Any = "serialization" if model is ConformanceReport else "validation"
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **model.model_json_schema(mode=mode),
-    }
+    made = model.model_json_schema(mode=mode)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 
 def checkers() -> str:
@@ -51,18 +49,16 @@ def checkers() -> str:
 
 def write_schemas(folder: Path) -> list[Path]:
     """Write every schema into a folder. Raises OSError."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for name, model in SCHEMAS.items():
-        path = folder / name
-        path.write_text(json.dumps(schema(model), indent=2) + "\n", encoding="utf-8")
-        written.append(path)
-    return written
+    texts = {name: json.dumps(schema(model), indent=2) + "\n" for name, model in SCHEMAS.items()}
+    return [_written(folder / name, text) for name, text in texts.items()]
 
 
 def write(folder: Path) -> list[Path]:
     """Write every page into `folder`, schemas into `folder/schema`. Raises OSError."""
-    folder.mkdir(parents=True, exist_ok=True)
-    page = folder / "checkers.md"
-    page.write_text(checkers(), encoding="utf-8")
-    return [page, *write_schemas(folder / "schema")]
+    return [_written(folder / "checkers.md", checkers()), *write_schemas(folder / "schema")]
+
+
+def _written(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,29 @@ from pydantic import ValidationError
 
 from conformance.history import store
 from conformance.model.errors import InfraError, UsageError
-from conformance.report import upgrade
-from conformance.report.model import CaseResult, ConformanceReport, HistoryFile
+from conformance.report.build import RunFacts, lost, report
+from conformance.report.model import API_VERSION, CaseResult, ConformanceReport, HistoryFile
 
 STEM = "report"
 CASES = "cases"
 HISTORIES = "histories"
+
+# Results of v1alpha1 are read as they would be written today: the field that holds an object → names of
+# the object's own fields, old and new; and values, by their field.
+_OLD = "conformance.dgd.dev/v1alpha1"
+_OLD_CASE = {"node": "nodeid", "parts": "shards"}
+_OLD_FIELDS = {
+    "report": {"admin": "cluster_admin"},
+    "statistics": {"lacking": "required_not_run"},
+    "cases": _OLD_CASE,
+    "parts": _OLD_CASE,
+    "findings": {"known": "known_failure"},
+}
+_OLD_VALUES = {
+    ("apiVersion", _OLD): API_VERSION,
+    ("not_run", "moot"): "nothing-to-judge",
+    ("kind", "keeper"): "retained-object",
+}
 
 
 def begin(results: Path) -> None:
@@ -32,12 +49,12 @@ def begin(results: Path) -> None:
     Removes only files that a run writes. For the controller alone: workers of a running session have
     files there. Raises OSError.
     """
-    for folder, pattern in ((CASES, "*.json"), (HISTORIES, f"*{store.SUFFIX}")):
+    for folder in (CASES, HISTORIES):
         (results / folder).mkdir(parents=True, exist_ok=True)
-        for old in (results / folder).glob(pattern):
-            old.unlink()
-    for suffix in ("json", "yaml"):
-        for old in results.glob(f"{STEM}*.{suffix}"):
+    for pattern in (
+        f"{CASES}/*.json", f"{HISTORIES}/*{store.SUFFIX}", f"{STEM}*.json", f"{STEM}*.yaml",
+    ):  # fmt: skip
+        for old in results.glob(pattern):
             old.unlink()
 
 
@@ -69,8 +86,7 @@ def write_case(results: Path, case: CaseResult) -> Path:
     path = folder / f"{slug(case.id, case.operator)}.json"
     part = path.with_suffix(f".{os.getpid()}.part")
     part.write_text(case.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    part.replace(path)
-    return path
+    return part.replace(path)
 
 
 def read_cases(results: Path) -> list[CaseResult]:
@@ -78,43 +94,59 @@ def read_cases(results: Path) -> list[CaseResult]:
     cases = []
     for path in sorted((results / CASES).glob("*.json")):
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            cases.append(CaseResult.model_validate(upgrade.case(data)))
+            # This file has no version: the old names are in use nowhere else.
+            data = _upgraded(json.loads(path.read_text(encoding="utf-8")), "cases")
+            cases.append(CaseResult.model_validate(data))
         except (OSError, ValueError) as error:
             reason = " ".join(str(error).split())
             raise InfraError(f"{path} is not the result of a case: {reason}") from None
     return cases
 
 
-def write(reports: Mapping[str, ConformanceReport], folder: Path) -> list[Path]:
-    """Write each operator's report as YAML and JSON, and return the paths of the JSON files.
+def collect(
+    results: Path,
+    facts: Mapping[str, RunFacts],
+    *,
+    expected: Iterable[CaseResult] = (),
+    broken_off: str = "",
+) -> list[ConformanceReport]:
+    """Write a report for each operator (`facts` is by its name) from the files of its cases; `lost`
+    explains the rest. Raises OSError, InfraError."""
+    cases = read_cases(results)
+    cases += lost(expected, cases, broken_off=broken_off)
+    reports = {
+        name: report([case for case in cases if case.operator == name], fact)
+        for name, fact in facts.items()
+    }
+    write(reports, results)
+    return list(reports.values())
 
-    A single report is `report.*`; of several, each is `report-OPERATOR.*`. Raises OSError.
-    """
+
+def write(reports: Mapping[str, ConformanceReport], folder: Path) -> list[Path]:
+    """Write each operator's report as YAML and JSON, and return the paths of the JSON files: `report.*`
+    if there is one, of several `report-OPERATOR.*`. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for operator, report in reports.items():
-        stem = STEM if len(reports) == 1 else f"{STEM}-{operator}"
-        data = report.model_dump(mode="json")
-        text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
-        (folder / f"{stem}.yaml").write_text(text, encoding="utf-8")
-        path = folder / f"{stem}.json"
+    for operator, made in reports.items():
+        path = folder / (f"{STEM}.json" if len(reports) == 1 else f"{STEM}-{operator}.json")
+        data = made.model_dump(mode="json")
         path.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+        path.with_suffix(".yaml").write_text(text, encoding="utf-8")
         written.append(path)
     return written
 
 
 def find(place: Path) -> list[Path]:
-    """The reports in a results folder, one for each operator; a file stands for itself. Raises
-    UsageError if there is none."""
+    """The reports in a folder, one for each operator, or the file itself. Raises UsageError."""
     if place.is_file():
         return [place]
     found = sorted(place.glob(f"{STEM}*.json"))
-    if not found:
-        raise UsageError(
-            f"{place} holds no {STEM}.json; give the folder that --results named, after a run"
-        )
-    return found
+    if found:
+        return found
+    raise UsageError(
+        f"{place} holds no {STEM}.json; give the folder that --results named, after a run"
+    )
 
 
 def read(path: Path) -> ConformanceReport:
@@ -122,7 +154,8 @@ def read(path: Path) -> ConformanceReport:
     try:
         text = path.read_text(encoding="utf-8")
         data: Any = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
-        return ConformanceReport.model_validate(upgrade.report(data))
+        old = isinstance(data, Mapping) and data.get("apiVersion") == _OLD
+        return ConformanceReport.model_validate(_upgraded(data, "report") if old else data)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}; give a report.json") from None
     except ValidationError as error:
@@ -130,7 +163,14 @@ def read(path: Path) -> ConformanceReport:
         where = ".".join(str(part) for part in first["loc"])
         raise UsageError(f"{path}: {where}: {first['msg']}; expected a ConformanceReport") from None
     except (ValueError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).split())
-        raise UsageError(
-            f"{path} is neither JSON nor YAML ({reason}); give a report.json"
-        ) from None
+        why = " ".join(str(error).split())
+        raise UsageError(f"{path} is neither JSON nor YAML ({why}); give a report.json") from None
+
+
+def _upgraded(data: Any, field: str) -> Any:
+    if isinstance(data, list):
+        return [_upgraded(one, field) for one in data]
+    if not isinstance(data, Mapping):
+        return _OLD_VALUES.get((field, data), data)
+    names = _OLD_FIELDS.get(field, {})
+    return {names.get(key, key): _upgraded(value, key) for key, value in data.items()}

@@ -1,14 +1,15 @@
-"""What pytest's own JUnit XML lacks: verdict, outcome and findings as properties of each case; and the
-files of several shards as one."""
+"""What pytest's own JUnit XML lacks: properties of each case, and one file for several shards."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
 from conformance.model.errors import UsageError
 from conformance.report.model import CaseResult
+
+_COUNTS = ("tests", "failures", "errors", "skipped")
 
 
 def properties(case: CaseResult) -> list[tuple[str, str]]:
@@ -22,19 +23,11 @@ def properties(case: CaseResult) -> list[tuple[str, str]]:
         ("dgd.known", "true" if case.known else ""),
         ("dgd.history", case.history.path if case.history else ""),
     ]
-    for finding in case.findings:
-        text = f"{finding.verdict} {finding.subject}: {finding.message}"
-        found.append((f"dgd.finding.{finding.checker}", text))
+    found += [
+        (f"dgd.finding.{one.checker}", f"{one.verdict} {one.subject}: {one.message}")
+        for one in case.findings
+    ]
     return [(name, value) for name, value in found if value]
-
-
-def record(record_property: Callable[[str, object], None], case: CaseResult) -> None:
-    """Hand them to pytest's `record_property` fixture; under xdist they reach the controller."""
-    for name, value in properties(case):
-        record_property(name, value)
-
-
-_COUNTS = ("tests", "failures", "errors", "skipped")
 
 
 def merge(paths: Sequence[Path], target: Path) -> None:

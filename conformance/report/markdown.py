@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from conformance.report import concessions, files
-from conformance.report.conclusion import conclusion, failures, next_command
 from conformance.report.model import ConformanceReport, Summary
 from conformance.report.table import chosen, grid
+from conformance.report.terminal import conclusion, failures, next_command
 
 _SIGNS = {
     Summary.CONFORMS: "✅",
@@ -20,14 +20,13 @@ _SIGNS = {
 
 
 def summary(report: ConformanceReport, *, results: str) -> str:
-    """The verdict, the table of features, the sentence of each failure, and the next command, which
-    names the folder `results`."""
+    """Verdict, features, failures, and the next command, which names the folder `results`."""
     shard = report.options.get("shard")
     share = f", shard {shard}" if shard else ""
     parts = [
         f"## {_SIGNS[report.verdict]} Conformance of {escape(report.operator.name)}{share}",
         f"**{escape(conclusion(report))}**",
-        _table(report),
+        _features(report),
         _failures(report),
         f"Next:\n\n{_code(next_command(report, results=results))}",
         _concessions(report),
@@ -65,36 +64,32 @@ def _code(text: str) -> str:
     return f"{fence}\n{text}\n{fence}"
 
 
-def _table(report: ConformanceReport) -> str:
+def _features(report: ConformanceReport) -> str:
     cases = chosen(report.cases)
-    if not any(case.not_run is None for case in cases):
+    if all(case.not_run is not None for case in cases):
         return ""
     head, *rows = grid(cases)
-    lines = [_row(head), _row(["---", *(["--:"] * (len(head) - 2)), "---"])]
-    return "\n".join([*lines, *(_row(row) for row in rows)])
+    return _table(head, rows, rule=["---", *(["--:"] * (len(head) - 2)), "---"])
 
 
-def _row(cells: Sequence[str]) -> str:
-    texts = [escape(cell.replace("\n", ", ")) for cell in cells]
-    return f"| {' | '.join(texts)} |"
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], *, rule: Sequence[str]) -> str:
+    escaped = ([escape(cell.replace("\n", ", ")) for cell in row] for row in (head, rule, *rows))
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in escaped)
 
 
 def _failures(report: ConformanceReport) -> str:
     listed, more = failures(report.cases)
-    lines = [f"- **{escape(word)}** {escape(who)}: {escape(why)}" for word, who, why in listed]
-    return "\n".join([*lines, *([f"- {more}"] if more else [])])
+    lines = [f"**{escape(word)}** {escape(who)}: {escape(why)}" for word, who, why in listed]
+    return "\n".join(f"- {line}" for line in (*lines, more) if line)
 
 
 def _concessions(report: ConformanceReport) -> str:
-    """A line that counts the concessions, and behind it a table of them."""
-    line = concessions.line(report)
+    line = escape(concessions.line(report))
     if not report.concessions:
-        return escape(line)
-    rows = [_row([one.kind.noun, one.what, one.reason]) for one in report.concessions]
-    head = [_row(["concession", "what", "reason"]), _row(["---", "---", "---"])]
-    return "\n".join(
-        ["<details>", f"<summary>{escape(line)}</summary>", "", *head, *rows, "", "</details>"]
-    )
+        return line
+    rows = [(one.kind.noun, one.what, one.reason) for one in report.concessions]
+    table = _table(["concession", "what", "reason"], rows, rule=["---"] * 3)
+    return f"<details>\n<summary>{line}</summary>\n\n{table}\n\n</details>"
 
 
 def _facts(report: ConformanceReport) -> str:

@@ -1,8 +1,5 @@
-"""The ConformanceReport: a versioned, typed document that says what was run and what it showed.
-
-It holds what other suites' reports lack: durations, effective bounds, options, versions, the text
-of each finding, and a digest of each stored history, so that its claims can be computed again.
-"""
+"""The ConformanceReport: a versioned, typed document that says what was run and what it showed, with
+a digest of each stored history, so that its claims can be computed again."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from conformance.model.explained import Explained
 from conformance.model.field_types import Strict
 from conformance.model.profile import Identity
 from conformance.model.run_cases import PREFIX
@@ -31,49 +29,36 @@ class Summary(enum.StrEnum):
     VIOLATES = "violates"
 
 
-class NotRun(enum.StrEnum):
+class NotRun(Explained):
     """Why a case has no verdict."""
 
-    UNSUPPORTED = "unsupported"
-    """The operator's profile, or the live cluster, lacks a feature that the case needs."""
-    DESELECTED = "deselected"
-    """The person who ran the suite left it out."""
-    NOTHING_TO_JUDGE = "nothing-to-judge"
-    """No case came to rest, say."""
+    UNSUPPORTED = "unsupported", "The profile or the live cluster lacks a feature that it needs."
+    DESELECTED = "deselected", "The person who ran the suite left it out."
+    NOTHING_TO_JUDGE = "nothing-to-judge", "No case came to rest, say."
 
 
-class ConcessionKind(enum.StrEnum):
+class ConcessionKind(Explained):
     """How a profile has less judged, or more allowed."""
 
-    RETAINED = "retained-object"
-    """Objects that may outlive a graph."""
-    MASK = "mask"
-    """Fields in which a changed and a freshly deployed graph may differ."""
-    FIDELITY_EXCEPTION = "fidelity-exception"
-    """Fields that the user set and the operator may change."""
-    SERVICE_RULE = "service-rule"
-    """Services whose pods are not judged."""
-    ROLLOUT = "rollout"
-    """A status that excuses two generations of a workload."""
-    REFUSAL_WORD = "refusal-word"
-    """Words that make a refusal clear enough, though it names neither field nor service."""
-    RESERVED_LABEL = "reserved-label"
-    """Further prefixes under which a user's labels need not reach the pods."""
-    STATUS = "status"
-    """Parts of the status that are not read, or read elsewhere."""
-    EITHER_PROMISE = "either-promise"
-    """Kinds of change that the operator may reconcile or refuse."""
-    UNDECLARED_FEATURE = "undeclared-feature"
-    """Features whose cases were not run."""
-    KNOWN_FAILURE = "known-failure"
-    """Violations that do not fail the run."""
+    RETAINED = "retained-object", "Objects that may outlive a graph."
+    MASK = "mask", "Fields in which a changed and a freshly deployed graph may differ."
+    FIDELITY_EXCEPTION = (
+        "fidelity-exception",
+        "Fields that the user set and the operator may change.",
+    )
+    SERVICE_RULE = "service-rule", "Services whose pods are not judged."
+    ROLLOUT = "rollout", "A status that excuses two generations of a workload."
+    REFUSAL_WORD = "refusal-word", "Words that make a refusal clear without field or service."
+    RESERVED_LABEL = "reserved-label", "Prefixes of a user's labels that need not reach the pods."
+    STATUS = "status", "Parts of the status that are not read, or read elsewhere."
+    EITHER_PROMISE = "either-promise", "Changes that the operator may reconcile or refuse."
+    UNDECLARED_FEATURE = "undeclared-feature", "Features whose cases were not run."
+    KNOWN_FAILURE = "known-failure", "Violations that do not fail the run."
 
     @property
     def noun(self) -> str:
         """How a sentence names one of them: `retained object`."""
-        if self is ConcessionKind.STATUS:
-            return "status exception"
-        return self.replace("-", " ")
+        return "status exception" if self is ConcessionKind.STATUS else self.replace("-", " ")
 
 
 class Concession(Strict):
@@ -109,7 +94,6 @@ class ReportedFinding(Strict):
 
     @property
     def gates(self) -> bool:
-        """True if it keeps the case from passing: it does not conform, and is no known failure."""
         return self.verdict is not Verdict.CONFORMS and not self.known_failure
 
 
@@ -168,8 +152,7 @@ class CaseResult(Strict):
     @property
     def histories(self) -> list[HistoryFile]:
         """Its stored history, and that of each shard."""
-        found = (self.history, *(shard.history for shard in self.shards))
-        return [history for history in found if history is not None]
+        return [one.history for one in (self, *self.shards) if one.history is not None]
 
     @property
     def known(self) -> bool:
@@ -180,23 +163,19 @@ class CaseResult(Strict):
     @property
     def gates(self) -> bool:
         """True if this case makes the run fail."""
-        if self.not_run is not None:
-            return False
         failed = self.verdict is not Verdict.CONFORMS and not self.known
-        return failed or bool(self.unexpected_passes)
+        return self.not_run is None and (failed or bool(self.unexpected_passes))
 
     @property
     def sentence(self) -> str:
         """Why it fails: the message of the worst finding that is not known, else the error."""
-        gating = sorted((f for f in self.findings if f.gates), key=lambda f: -f.verdict.rank)
+        gating = [finding for finding in self.findings if finding.gates]
         if gating:
-            return gating[0].message
-        if self.error:
+            return max(gating, key=lambda finding: finding.verdict.rank).message
+        links = ", ".join(self.unexpected_passes)
+        if self.error or not links:
             return self.error
-        if self.unexpected_passes:
-            links = ", ".join(self.unexpected_passes)
-            return f"it passed, but the profile lists it as a known failure ({links}); remove the entry"
-        return ""
+        return f"it passed, but the profile lists it as a known failure ({links}); remove the entry"
 
 
 class Statistics(Strict):

@@ -14,7 +14,7 @@ from conformance.model.verdict import Verdict
 from conformance.report import files
 from conformance.report.build import case_result
 from conformance.report.model import CaseResult
-from conformance.report.terminal import verdict_table
+from conformance.report.table import verdict_table
 
 PATTERN = f"*{store.SUFFIX}"
 
@@ -40,27 +40,19 @@ class Recheck:
         return found + [f"only in the run: {text}" for text in sorted(stored - now)]
 
     @property
-    def differs(self) -> bool:
-        """True if the verdict, or any finding that gates, is not that of the run."""
+    def same(self) -> bool | None:
+        """If the verdict, and all findings that gate, are those of the run; None if not compared."""
         if self.now is None or self.stored is None:
-            return False
-        return self.now.verdict is not self.stored.verdict or bool(self.difference)
-
-    @property
-    def same(self) -> bool:
-        """True if the history was judged, compared, and found equal."""
-        return self.now is not None and self.stored is not None and not self.differs
+            return None
+        return self.now.verdict is self.stored.verdict and not self.difference
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for `--json`."""
         return {
-            "path": self.path,
-            "case": self.case,
-            "operator": self.operator,
-            "problem": self.problem,
+            **{name: getattr(self, name) for name in ("path", "case", "operator", "problem")},
             "verdict": str(self.now.verdict) if self.now else None,
             "stored_verdict": str(self.stored.verdict) if self.stored else None,
-            "same": self.same,
+            "same": bool(self.same),
             "difference": self.difference,
         }
 
@@ -76,19 +68,16 @@ def _gating(case: CaseResult) -> set[str]:
 def recheck(folder: Path) -> list[Recheck]:
     """Judge every stored history of a results folder, of another folder with histories, or the one
     file given, in order of path. Copies among a run's Allure results are left out."""
-    if folder.is_file():
-        found, results = [folder], folder.parent.parent
-    else:
-        stored_in = folder / files.HISTORIES
-        found = sorted((stored_in if stored_in.is_dir() else folder).rglob(PATTERN))
-        results = folder
+    results = folder.parent.parent if folder.is_file() else folder
+    histories = folder / files.HISTORIES
+    place = histories if histories.is_dir() else folder
+    found = [folder] if folder.is_file() else sorted(place.rglob(PATTERN))
     stored = _stored(results)
     return [_one(path, results, stored) for path in found]
 
 
 def _stored(results: Path) -> dict[tuple[str, ...], CaseResult]:
-    """The run's own results by path of the history, and by operator and case: the files of its cases,
-    else its reports. In a merged report, each shard's judgement of the run has its own history."""
+    """The run's own results by path of the history, and by operator and case."""
     cases = files.read_cases(results)
     if not cases:
         for path in sorted(results.glob(f"{files.STEM}*.json")):
@@ -109,17 +98,17 @@ def _one(path: Path, results: Path, stored: dict[tuple[str, ...], CaseResult]) -
     except (ConformanceError, OSError, ValueError) as error:
         reason = " ".join(str(error).split())
         return Recheck(path=name, problem=f"{name} cannot be judged: {reason}")
-    header = history.header
-    before = stored.get((name,)) or stored.get((header.operator, header.case))
+    case, operator = history.header.case, history.header.operator
+    before = stored.get((name,)) or stored.get((operator, case))
+    # What kept the case from being judged then is not in its history.
+    duration, interrupted = (before.duration, before.error) if before else (0.0, "")
     return Recheck(
         path=name,
-        case=header.case,
-        operator=header.operator,
-        now=case_result(history, judgement, duration=0.0)
-        if before is None
-        else case_result(history, judgement, duration=before.duration, error=before.error),
+        case=case,
+        operator=operator,
+        now=case_result(history, judgement, duration=duration, error=interrupted),
         stored=before,
-        problem="" if before else f"case {header.case} has no stored verdict to compare with",
+        problem="" if before else f"case {case} has no stored verdict to compare with",
     )
 
 
@@ -129,19 +118,19 @@ def render(checks: Iterable[Recheck], *, width: int = 100, color: bool = False) 
     if not listed:
         return f"there is no stored history ({PATTERN}), so nothing was judged"
     judged = [check.now for check in listed if check.now is not None]
-    parts = [verdict_table(judged, width=width, color=color)] if judged else []
     lines = []
     for check in listed:
-        if check.differs and check.now and check.stored:
-            lines.append(
-                f"differs  {check.case}: {check.stored.verdict} in the run, {check.now.verdict} now"
-            )
+        if check.same is False and check.now and check.stored:
+            then, now = check.stored.verdict, check.now.verdict
+            lines.append(f"differs  {check.case}: {then} in the run, {now} now")
             lines += [f"    {text}" for text in check.difference]
         elif check.problem:
             lines.append(f"not compared  {check.problem}")
-    if lines:
-        parts.append("\n".join(lines))
-    same = sum(check.same for check in listed)
+    same = sum(bool(check.same) for check in listed)
     histories = "history" if len(listed) == 1 else "histories"
-    parts.append(f"{same} of {len(listed)} {histories} judged as in the run")
-    return "\n\n".join(parts)
+    parts = [
+        verdict_table(judged, width=width, color=color) if judged else "",
+        "\n".join(lines),
+        f"{same} of {len(listed)} {histories} judged as in the run",
+    ]
+    return "\n\n".join(filter(None, parts))

@@ -1,71 +1,84 @@
-"""What the terminal shows at the end of a run."""
+"""What a report amounts to in sentences, and all that the terminal shows at the end of a run."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable, Sequence
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
+from conformance.judge.wording import count, join
 from conformance.report import concessions
-from conformance.report.conclusion import conclusion, failures, next_command
-from conformance.report.model import CaseResult, ConformanceReport
-from conformance.report.table import chosen, grid
+from conformance.report.model import CaseResult, ConformanceReport, NotRun, Summary
+from conformance.report.table import verdict_table, word
 
-# The first word of a line in the column of verdicts → its style.
-_STYLES = {
-    "conforms": "green",
-    "known": "yellow",
-    "partial": "yellow",
-    "unexpected": "yellow",
-    "unknown": "magenta",
-    "violates": "bold red",
-}
+_MOST_FAILURES = 20
+_REPEATABLE = ("fault",)
 
 
-def verdict_table(cases: Iterable[CaseResult], *, width: int = 100, color: bool = False) -> str:
-    """Feature × outcome with counts, times and the verdict of each feature; a last line of totals.
+def failures(cases: Iterable[CaseResult]) -> tuple[list[tuple[str, str, str]], str]:
+    """The first failures (the word for the verdict, which cases, and their sentence), and a line that
+    counts the rest (empty if there is none).
 
-    Where a column for each outcome is too wide, outcomes share one. Without `color` the text holds no
-    escape sequence.
+    Cases with the same error are one: what broke a run off is not told again for each case that did
+    not come to run.
     """
-    listed = chosen(cases)
-    console = Console(
-        file=io.StringIO(),
-        width=width,
-        force_terminal=color,
-        no_color=not color,
-        color_system="standard" if color else None,
-        highlight=False,
-        legacy_windows=False,
-    )
-    table = _table(listed, narrow=False)
-    if console.measure(table, options=console.options.update(width=10_000)).maximum > width:
-        table = _table(listed, narrow=True)
-    with console.capture() as capture:
-        console.print(table)
-    return "\n".join(line.rstrip() for line in capture.get().strip("\n").splitlines())
+    alike: dict[tuple[str, str], list[CaseResult]] = defaultdict(list)
+    for case in cases:
+        if case.gates:
+            key = case.id if case.findings else case.sentence
+            alike[word(case), key].append(case)
+    found = [
+        (verdict, join(case.id for case in group), group[0].sentence)
+        for (verdict, _), group in alike.items()
+    ]
+    more = len(found) - _MOST_FAILURES
+    rest = f"… and {more} more; report.yaml holds all of them" if more > 0 else ""
+    return found[:_MOST_FAILURES], rest
 
 
-def _table(cases: Sequence[CaseResult], *, narrow: bool) -> Table:
-    head, *rows, totals = grid(cases, narrow=narrow)
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, show_footer=True)
-    for name, total in zip(head[:-1], totals[:-1], strict=True):
-        wraps = name == "outcome"
-        left = wraps or name == "feature"
-        table.add_column(name, footer=total, justify="left" if left else "right", no_wrap=not wraps)
-    table.add_column(head[-1], footer=_styled(totals[-1]))
-    for cells in rows:
-        table.add_row(*cells[:-1], _styled(cells[-1]))
-    return table
+def conclusion(report: ConformanceReport) -> str:
+    """One line: the operator, the verdict, and why it is not better."""
+    counts = report.statistics
+    name, cases = report.operator.name, count(counts.cases, "case")
+    unsupported = f"{counts.unsupported} of {cases} not supported by the profile"
+    if report.verdict is Summary.CONFORMS:
+        excused = f" ({unsupported})" if counts.unsupported else ""
+        return f"{name} conforms: {count(counts.conforms, 'case')}{excused}"
+    deselected = sum(case.not_run is NotRun.DESELECTED for case in report.cases)
+    required = sum(case.not_run is NotRun.UNSUPPORTED and case.required for case in report.cases)
+    if required:
+        unsupported += f", {required} of them required"
+    violate = "violates" if counts.violates == 1 else "violate"
+    passed = count(counts.unexpected_passes, "case")
+    bounds = ", ".join(f"{name} {d.value:g} s" for name, d in report.deviations.items())
+    reasons = [
+        (counts.violates, f"{counts.violates} of {cases} {violate}"),
+        (counts.unknown, f"{count(counts.unknown, 'case')} could not be judged"),
+        (counts.unexpected_passes, f"{passed} passed although listed as known to fail"),
+        (counts.known_failures, count(counts.known_failures, "known failure")),
+        (bounds, f"bounds changed: {bounds}"),
+        (counts.unsupported, unsupported),
+        (deselected, f"{count(deselected, 'required case')} deselected"),
+    ]
+    why = "; ".join(text for applies, text in reasons if applies)
+    return f"{name}: {report.verdict} ({why or 'nothing was judged'})"
 
 
-def _styled(verdicts: str) -> Text:
-    lines = verdicts.splitlines()
-    return Text("\n").join(Text(line, style=_STYLES.get(line.split()[0], "")) for line in lines)
+def next_command(report: ConformanceReport, *, results: str) -> str:
+    """The one command to run next: the first case that fails, with the options of this run, into
+    another folder so that the evidence of this one stays."""
+    failing = [case for case in report.cases if case.gates]
+    if not failing:
+        return f"python -m conformance report verify {shlex.quote(results)}"
+    given = {"operator": report.operator.name, **report.options, "results": f"{results}-again"}
+    options = [
+        shlex.quote(f"--{name}={value}" if value else f"--{name}")
+        for name, values in given.items()
+        for value in (values.split(",") if name in _REPEATABLE else [values])
+    ]
+    # A judgement of the whole run needs the whole run.
+    again = [shlex.quote(case.nodeid or case.id) for case in failing if not case.of_run]
+    return " ".join(["pytest", *options, *again[:1]])
 
 
 def summary(
@@ -84,14 +97,13 @@ def summary(
     ran = any(case.history or case.findings or case.duration for case in report.cases)
     listed, more = failures(report.cases)
     failing = [line for word, who, why in listed for line in (f"{word}  {who}", f"    {why}")]
-    ending = [
-        conclusion(report),
-        concessions.line(report) if ran else "",
-        f"next: {next_command(report, results=results)}" if again else "",
-    ]
     parts = [
-        verdict_table(report.cases, width=width, color=color) if ran else "",
-        "\n".join(filter(None, [*failing, more])),
-        "\n".join(filter(None, ending)),
+        [verdict_table(report.cases, width=width, color=color) if ran else ""],
+        [*failing, more],
+        [
+            conclusion(report),
+            concessions.line(report) if ran else "",
+            f"next: {next_command(report, results=results)}" if again else "",
+        ],
     ]
-    return "\n\n".join(filter(None, parts))
+    return "\n\n".join(filter(None, ("\n".join(filter(None, lines)) for lines in parts)))

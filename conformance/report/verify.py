@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,20 +20,19 @@ from conformance.report.model import CaseResult, ConformanceReport
 
 
 def problems(report: ConformanceReport, folder: Path) -> list[str]:
-    """What is not true in the report, one sentence each; empty if everything is.
+    """What is not true in the report, one sentence each.
 
     Counts and verdict are computed again from its cases, digests from the histories in `folder`, and
     concessions from the profile with which these were judged.
     """
-    found = [*_counts(report), *_bounds(report)]
-    if report.versions.get("suite") == __version__:
-        # Another version of the suite may have other defaults, and know other concessions.
-        found += [*_hidden_bounds(report), *_concessions(report, folder)]
-    for case in report.cases:
-        if case.history is None and case.not_run is None and not case.error:
-            found.append(f"case {case.id} names no history, so nothing backs its verdict")
-        found += _digests(case, folder)
-    return found
+    # Another version of the suite may have other defaults, and know other concessions.
+    current = report.versions.get("suite") == __version__
+    return [
+        *_counts(report),
+        *_bounds(report, Bounds().to_json() if current else {}),
+        *(_concessions(report, folder) if current else ()),
+        *(problem for case in report.cases for problem in _histories(case, folder)),
+    ]
 
 
 def _counts(report: ConformanceReport) -> Iterator[str]:
@@ -49,22 +48,17 @@ def _counts(report: ConformanceReport) -> Iterator[str]:
             yield f"case {case} is listed {times} times"
 
 
-def _bounds(report: ConformanceReport) -> Iterator[str]:
+def _bounds(report: ConformanceReport, defaults: Mapping[str, float]) -> Iterator[str]:
     for name, deviation in report.deviations.items():
         stated = report.bounds.get(name)
         if stated != deviation.value:
             yield f"deviations.{name} says {deviation.value:g}, bounds.{name} says {stated}"
-
-
-def _hidden_bounds(report: ConformanceReport) -> Iterator[str]:
-    default = Bounds().to_json()
-    for name, value in report.bounds.items():
-        if name in default and value != default[name] and name not in report.deviations:
+    for name, default in defaults.items():
+        if report.bounds.get(name, default) != default and name not in report.deviations:
             yield f"bounds.{name} is not the default; deviations hides it"
 
 
 def _concessions(report: ConformanceReport, folder: Path) -> Iterator[str]:
-    """Each history holds the profile that it was judged with."""
     stated = {(one.kind, one.what, one.reason) for one in report.concessions}
     profiles: dict[str, str] = {}
     for case in report.cases:
@@ -83,13 +77,15 @@ def _concessions(report: ConformanceReport, folder: Path) -> Iterator[str]:
             yield f"concessions lists the {kind.noun} {what}; case {judged} was judged without it"
 
 
-def _digests(case: CaseResult, folder: Path) -> Iterator[str]:
+def _histories(case: CaseResult, folder: Path) -> Iterator[str]:
+    if case.history is None and case.not_run is None and not case.error:
+        yield f"case {case.id} names no history, so nothing backs its verdict"
     for history in case.histories:
         path, stated = folder / history.path, history.sha256
         try:
             found = digest(path)
         except OSError as error:
             yield f"case {case.id}: its history {path} cannot be read: {error.strerror}"
-            continue
-        if found != stated:
-            yield f"case {case.id}: {path} has sha256 {found[:12]}…, the report says {stated[:12]}…"
+        else:
+            if found != stated:
+                yield f"case {case.id}: {path} has sha256 {found[:12]}…, the report says {stated[:12]}…"

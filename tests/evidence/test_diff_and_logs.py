@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.evidence import diff, logs
+from conformance.evidence import diff, timeline
 from conformance.evidence.excerpt import excerpt_of
 from conformance.model.state import Obj
 from tests.evidence import sample
@@ -83,10 +83,10 @@ def test_log_lines_of_the_window_carry_relative_times() -> None:
         sample.log(h, 0.1 * n, f"line {n}")
     h.checkpoint(sample.MULTINODE)
     history = h.history()
-    text = logs.render(history, excerpt_of(history))
+    text = timeline.log(history, excerpt_of(history))
     assert "long before" not in text
     assert text.splitlines()[-1] == "   +0.30 s  line 3"
-    assert logs.render(history, excerpt_of(history), limit=1).splitlines() == [
+    assert timeline.log(history, excerpt_of(history), limit=1).splitlines() == [
         "           … 3 earlier lines",
         "   +0.30 s  line 3",
     ]

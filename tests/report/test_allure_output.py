@@ -161,7 +161,6 @@ def test_run_files_are_what_allure_reads(tmp_path: Path) -> None:
     write_run_files(
         tmp_path,
         environment={"operator": "sample", "hold window": "5 s", "path": "C:\\x\ny"},
-        executor={"name": "ci", "buildName": "7"},
     )
     assert (tmp_path / "environment.properties").read_text() == (
         "operator=sample\nhold\\ window=5 s\npath=C:\\\\x\\ny\n"
@@ -172,7 +171,6 @@ def test_run_files_are_what_allure_reads(tmp_path: Path) -> None:
         "Operator violates",
         "Could not tell",
     ]
-    assert json.loads((tmp_path / "executor.json").read_text())["buildName"] == "7"
 
 
 def test_only_this_module_imports_allure() -> None:

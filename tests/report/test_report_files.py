@@ -16,7 +16,7 @@ from conformance.history.history import History
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.verdict import Verdict
-from conformance.report import collect, documents, files, verify
+from conformance.report import documents, files, verify
 from conformance.report.build import RunFacts, case_result, report
 from conformance.report.model import CaseResult, Concession, ConcessionKind, Summary
 from tests.evidence import sample
@@ -139,7 +139,7 @@ def test_workers_results_are_merged_and_a_lost_case_is_unknown(tmp_path: Path) -
     kept = _stored(tmp_path)
     files.write_case(tmp_path, kept)
     gone = CaseResult(id="idle", feature="idle", operator="sample", nodeid="cases/x.py::idle")
-    (made,) = collect.collect(tmp_path, {"sample": FACTS}, expected=[kept, gone])
+    (made,) = files.collect(tmp_path, {"sample": FACTS}, expected=[kept, gone])
     assert [case.id for case in made.cases] == [kept.id, "idle"]
     assert made.cases[1].verdict is Verdict.UNKNOWN
     assert "left no result" in made.cases[1].sentence
@@ -152,7 +152,7 @@ def test_two_operators_have_a_report_each(tmp_path: Path) -> None:
     for name in ("a", "b"):
         case = CaseResult(id="idle", feature="idle", operator=name, verdict=Verdict.CONFORMS)
         files.write_case(tmp_path, case)
-    made = collect.collect(tmp_path, {"a": FACTS, "b": FACTS})
+    made = files.collect(tmp_path, {"a": FACTS, "b": FACTS})
     assert [[case.operator for case in one.cases] for one in made] == [["a"], ["b"]]
     assert [path.name for path in files.find(tmp_path)] == ["report-a.json", "report-b.json"]
 

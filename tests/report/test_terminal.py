@@ -6,12 +6,11 @@ from syrupy.assertion import SnapshotAssertion
 
 from conformance.model.bounds import Bounds
 from conformance.model.verdict import CheckerName, Outcome, Verdict
-from conformance.report.build import RunFacts, report
-from conformance.report.collect import lost
-from conformance.report.conclusion import conclusion, next_command
-from conformance.report.junit import properties, record
+from conformance.report.build import RunFacts, lost, report
+from conformance.report.junit import properties
 from conformance.report.model import CaseResult, HistoryFile, NotRun, ReportedFinding
-from conformance.report.terminal import summary, verdict_table
+from conformance.report.table import verdict_table
+from conformance.report.terminal import conclusion, next_command, summary
 from tests.report.test_report_model import KNOWN, PROFILE, case, finding
 
 SENTENCE = (
@@ -154,9 +153,7 @@ def test_junit_properties_carry_the_verdict_and_every_finding() -> None:
         findings=[finding()],
         history=HistoryFile(path="histories/c.jsonl.zst", sha256="0" * 64),
     )
-    recorded: list[tuple[str, object]] = []
-    record(lambda name, value: recorded.append((name, value)), shown)
-    assert recorded == properties(shown)
+    recorded = properties(shown)
     assert dict(recorded)["dgd.finding.size"] == "violates s: m"
     assert dict(recorded)["dgd.history"] == "histories/c.jsonl.zst"
     assert "dgd.known" not in dict(recorded)
