@@ -280,7 +280,7 @@ class HistoryBuilder:
         verified: Iterable[str] = VERIFIED, disagreed: dict[str, str] | None = None,
     ) -> Checkpoint:  # fmt: skip
         """The checkpoint of the steps since the last one. HELD lets the hold window pass first,
-        DEADLINE lets the time until the deadline pass."""
+        DEADLINE lets the time until the deadline pass, LATE all the patience there is."""
         since = max((step.answered_at for step in self._pending), default=self.now)
         deleting = any(ChangeKind.DELETE in step.kinds for step in self._pending)
         deadline = self.bounds.deletion_deadline if deleting else self.bounds.deadline
@@ -290,13 +290,16 @@ class HistoryBuilder:
             self.wait(self.bounds.hold if hold is None else hold)
         elif end is CheckpointEnd.DEADLINE:
             self.now = max(self.now, since + deadline)
+        elif end is CheckpointEnd.LATE:
+            self.now = max(self.now, since + deadline * self.bounds.patience)
         self._checkpoints += 1
         checkpoint = Checkpoint(
             name=name or f"checkpoint {self._checkpoints}", at=self.now, since=since, end=end,
             revision=self.revision, graphs=graphs, components=components, judged=judged,
             reached_at=reached, hold=self.bounds.hold if hold is None else hold, deadline=deadline,
             blocked=blocked, verified=dict.fromkeys(verified, self.revision),
-            disagreed=disagreed or {}, steps=tuple(step.name for step in self._pending),
+            disagreed=disagreed or {}, turn=3.0 if end is CheckpointEnd.LATE else None,
+            steps=tuple(step.name for step in self._pending),
         )  # fmt: skip
         self.records.append(checkpoint)
         self._pending = []

@@ -17,6 +17,9 @@ needs_binary
 takes_image
 takes_chart
 
+# A count in the report, which its reader compares with the cases.
+second_looks
+
 # Read by a template (evidence/timeline.svg.j2).
 heading
 leaving

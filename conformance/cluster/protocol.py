@@ -58,6 +58,11 @@ class Cluster(Protocol):
         """How pods find the nodes that run containers; None: all do, or none does."""
         return None
 
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Process ids of its parts, as far as they run on this machine."""
+        return ()
+
     def failure(self) -> str | None:
         """One sentence if a part of it was seen to have died, else None."""
 

@@ -162,8 +162,8 @@ class CaseRun:
             name=f"checkpoint {len(self._journal.checkpoints) + 1}", at=ended.ended_at, since=since,
             end=ended.end, revision=max([tail.revision, *verified.values()]), graphs=wanted.graphs,
             components=wanted.components, judged=judged or failed, reached_at=ended.reached_at,
-            hold=hold, deadline=ended.deadline, blocked=blocked, verified=verified,
-            disagreed=disagreed, steps=tuple(step.name for step in pending),
+            hold=hold, deadline=ended.deadline, turn=round(ended.turn, 3), blocked=blocked,
+            verified=verified, disagreed=disagreed, steps=tuple(step.name for step in pending),
         )  # fmt: skip
         self._print_tables(checkpoint.name)
         self._journal.judged_by(checkpoint)

@@ -64,7 +64,8 @@ class FreshStates:
                 assert isinstance(fresh, Fresh)
                 return fresh
             fresh = self._deploy(graph)
-            path.write_bytes(JSON_LINES.encode(fresh))
+            if not fresh.late:  # another may have more time
+                path.write_bytes(JSON_LINES.encode(fresh))
             return fresh
 
     def prepare(self, graph: Graph) -> None:
@@ -95,4 +96,7 @@ class FreshStates:
         if ended.end is not CheckpointEnd.HELD:
             first = ended.mismatches[0].message if ended.mismatches else "it never was at rest"
             problem = f"a fresh deploy of {graph.name} did not settle: {first}"
-        return Fresh(graph=graph, namespace=deploy.namespace, objects=objects, problem=problem)
+        return Fresh(
+            graph=graph, namespace=deploy.namespace, objects=objects, problem=problem,
+            late=ended.end is CheckpointEnd.LATE,
+        )  # fmt: skip

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from conformance.driver.waiting import WaitLine, until
-from conformance.history.records import CheckpointEnd, Event, EventType, Header
+from conformance.history.load import had_turn
+from conformance.history.records import CheckpointEnd, Event, EventType, Header, Load
 from conformance.judge.changes import Part, changed_parts
 from conformance.judge.mismatch import Mismatch
 from conformance.judge.snapshot import Snapshot, Wanted
@@ -37,6 +38,7 @@ class LiveRecord:
     def __init__(self, tail: Tail, header: Header) -> None:
         self.tail = tail
         self.log = WriteLog(header)
+        self.loads: list[Load] = []
         self._taken = 0
 
     def poll(self) -> list[Event]:
@@ -46,6 +48,8 @@ class LiveRecord:
         self._taken += len(new)
         for record in new:
             self.log.add(record)
+            if isinstance(record, Load):
+                self.loads.append(record)
         return [record for record in new if isinstance(record, Event)]
 
     def state(self) -> State:
@@ -60,6 +64,8 @@ class WaitResult:
     end: CheckpointEnd
     reached_at: float | None
     ended_at: float
+    turn: float
+    """Seconds of the wait in which the operator had its turn."""
     deadline: float
     """Seconds that were allowed in the end: the deadline, and more if the platform was slow."""
     mismatches: tuple[Mismatch, ...]
@@ -148,10 +154,17 @@ class Wait:
             if busy is None:
                 return self._result(CheckpointEnd.HELD)
             self.held_since = busy
-        begun = self.held_since is not None and self.held_since <= self.since + self.deadline
-        if now > self.since + self.deadline and not begun:
+        if self.held_since is not None and self._turn(self.held_since) <= self.deadline:
+            return None
+        if self._turn(now) > self.deadline:
             return self._result(CheckpointEnd.DEADLINE)
+        if now - self.since > self.bounds.patience * self.deadline:
+            return self._result(CheckpointEnd.LATE)
         return None
+
+    def _turn(self, until: float) -> float:
+        """The time that counts against the deadline."""
+        return had_turn(self.record.loads, self.since, until)
 
     def _by_platform(self, event: Event) -> bool:
         """A change below the workloads, or of a workload without a new generation: its status."""
@@ -177,6 +190,6 @@ class Wait:
 
     def _result(self, end: CheckpointEnd) -> WaitResult:
         return WaitResult(
-            end=end, reached_at=self.held_since, ended_at=time.time(), deadline=self.deadline,
-            mismatches=self._mismatches or (),
+            end=end, reached_at=self.held_since, ended_at=time.time(), turn=self._turn(time.time()),
+            deadline=self.deadline, mismatches=self._mismatches or (),
         )  # fmt: skip

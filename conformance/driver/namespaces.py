@@ -29,9 +29,10 @@ def open_namespace(api: Api, name: str, *, bounds: Bounds, run: str = "") -> Non
     raise_for(api.request("POST", "/api/v1/namespaces", body=body), f"creating namespace {name}")
     account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
     # Many namespaces are opened at once, and it takes some tenths of a second.
-    if not until(lambda: api.request("GET", account).ok, every=0.1, within=bounds.request):
+    within = bounds.patience * bounds.request
+    if not until(lambda: api.request("GET", account).ok, every=0.1, within=within):
         raise InfraError(
-            f"namespace {name} got no default ServiceAccount within {bounds.request:.0f} s; "
+            f"namespace {name} got no default ServiceAccount within {within:.0f} s; "
             "kube-controller-manager may be down"
         )
 

@@ -149,6 +149,7 @@ def _marks(history: History, excerpt: Excerpt) -> Iterator[Entry]:
     why = {
         CheckpointEnd.HELD: f"matched and held for {checkpoint.hold:g} s",
         CheckpointEnd.DEADLINE: "the deadline passed",
+        CheckpointEnd.LATE: "late: the operator had no turn of that length",
         CheckpointEnd.INTERRUPTED: "interrupted",
     }[checkpoint.end]
     yield Entry(at=checkpoint.at, text=f"── checkpoint: {why}")

@@ -93,6 +93,27 @@ class Write:
     """The Status reason or message of a failed request, as far as the log has it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """A short stretch of time, and whether the operator could work for this namespace in it. Shares are
+    of the stretch, from 0 to 1."""
+
+    record: Literal["load"] = "load"
+    at: float
+    """Its end."""
+    seconds: float
+    operator: float = 1.0
+    """Share of the processor time it asked for that the operator got; 1 if it asked for none."""
+    platform: float = 1.0
+    """The same of that part of the control plane which got least."""
+    request: float = 0.0
+    """Seconds that the API server took to answer a small read."""
+    here: int = 0
+    """Requests of the operator about this namespace."""
+    elsewhere: int = 0
+    """Requests of the operator about others."""
+
+
 class Expect(enum.StrEnum):
     """What a step is allowed to end as, before the profile's promise narrows it."""
 
@@ -159,6 +180,10 @@ class CheckpointEnd(enum.StrEnum):
     HELD = "held"
     """Everything matched and stayed for the hold window."""
     DEADLINE = "deadline"
+    """The operator had its turn for so long, and the state did not match, or did not stay."""
+    LATE = "late"
+    """The state did not match, and the operator had no turn of that length: it waited for a processor,
+    or worked for others. Proves nothing."""
     INTERRUPTED = "interrupted"
     """The operator or the platform died, or the run was stopped."""
 
@@ -186,6 +211,8 @@ class Checkpoint:
     reached_at: float | None = None
     hold: float = 0.0
     deadline: float = 0.0
+    turn: float | None = None
+    """Seconds of the wait in which the operator had its turn (`history.load`); None: not measured."""
     blocked: bool = False
     verified: Mapping[str, int] = field(default_factory=dict)
     disagreed: Mapping[str, str] = field(default_factory=dict)
@@ -244,6 +271,8 @@ class Fresh:
     namespace: str
     objects: tuple[Mapping[str, Any], ...] = ()
     problem: str = ""
+    late: bool = False
+    """The problem is that the operator had not had its turn; see `CheckpointEnd.LATE`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,6 +349,7 @@ Record = (
     | Gap
     | Unseen
     | Write
+    | Load
     | Step
     | Checkpoint
     | OperatorEvent

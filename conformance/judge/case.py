@@ -22,6 +22,7 @@ from conformance.model.kinds import Actor
 from conformance.model.profile import Profile
 from conformance.model.state import Obj, State
 from conformance.model.transition import ChangeKind
+from conformance.model.verdict import Verdict
 
 _T = TypeVar("_T")
 
@@ -94,6 +95,21 @@ class CasePoint:
     def held(self) -> bool:
         """True if the driver saw the state match and stay so."""
         return self.checkpoint.end is CheckpointEnd.HELD
+
+    @property
+    def late(self) -> bool:
+        """True if the state did not match, and the operator had not had its turn by then."""
+        return self.checkpoint.end is CheckpointEnd.LATE
+
+    @property
+    def missed(self) -> bool:
+        """True if the driver stopped looking before the state had matched and stayed so."""
+        return self.late or self.checkpoint.end is CheckpointEnd.DEADLINE
+
+    def still_wrong(self, *, blamed: bool = True) -> Verdict:
+        """What it means that something is wrong here: a violation, unless another is to blame, or the
+        operator could not mend it yet."""
+        return Verdict.VIOLATES if blamed and not self.late else Verdict.UNKNOWN
 
     @property
     def interrupted(self) -> bool:

@@ -12,7 +12,7 @@ from conformance.judge.steps import describe, relevant
 from conformance.judge.wording import by, join, noun, nouns, owned_by, subject
 from conformance.model.kinds import Actor
 from conformance.model.state import Obj, State
-from conformance.model.verdict import CheckerName, Finding, Verdict
+from conformance.model.verdict import CheckerName, Finding
 
 
 def elapsed(point: CasePoint, service: str = "") -> str:
@@ -52,9 +52,11 @@ def finding_of(point: CasePoint, row: Mismatch) -> Finding:
     ours = row.blame is Actor.OPERATOR
     if not ours and not row.ending:
         message += f"; the fault is with {by(row.blame)}"
-    verdict = Verdict.VIOLATES if ours and not row.ending else Verdict.UNKNOWN
+    if point.late:
+        waited, turn = point.at - point.checkpoint.since, point.checkpoint.turn or 0.0
+        message += f"; the operator had its turn for {turn:.1f} s of {waited:.1f} s"
     return finding(
-        row.checker, verdict, row.subject, message,
+        row.checker, point.still_wrong(blamed=ours and not row.ending), row.subject, message,
         graph=row.graph, step=point.last_step, first_at=point.checkpoint.since, last_at=point.at,
         service=row.service, checkpoint=point.name,
         objects=[subject(obj) for obj in there if obj is not None], blame=str(row.blame),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from conformance.history.history import History
-from conformance.history.records import CheckpointEnd, Scope, Step
+from conformance.history.records import Scope, Step
 from conformance.judge.case import Case, CasePoint, Check
 from conformance.judge.doubts import blinded, unknown
 from conformance.judge.findings import CheckResult
@@ -110,8 +110,9 @@ def _outcome(step: Step, case: Case) -> Outcome:
     point = case.point_of(step)
     if point is None or point.interrupted:
         return Outcome.INCONCLUSIVE
-    missed = point.checkpoint.end is CheckpointEnd.DEADLINE
-    if missed or any(not row.soft for row in point.mismatches):
+    if point.late:
+        return Outcome.INCONCLUSIVE
+    if point.missed or any(not row.soft for row in point.mismatches):
         return Outcome.FAILED
     if point.checkpoint.blocked and mismatches(point.snapshot):
         return Outcome.BLOCKED

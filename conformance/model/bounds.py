@@ -41,6 +41,11 @@ LEASE_UNUSED = 60.0
 duration is 15 s for leaders and 40 s for nodes."""
 
 
+REQUEST_AT_EASE = 0.25
+"""Seconds in which an API server at ease answers a small read. One that takes longer has that much less
+time for the operator."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
     """The bounds of a run. All times are seconds. The defaults are part of the conformance claim:
@@ -54,6 +59,10 @@ class Bounds:
     """From what the platform did last (a pod, a StatefulSet, the status of a workload) until the
     operator has followed: on a machine under load 8-20 a LeaderWorkerSet alone took 25 of the 30 s,
     and that is not the operator's time. It moves the deadline to at most twice its length."""
+
+    patience: float = 4.0
+    """How many deadlines a wait may last while the operator has not had its turn for one: with two busy
+    processes a core beside it, it gets a third of a processor."""
 
     hold: float = 5.0
     """How long the matching state must then stay, without a counted write. A real operator was seen

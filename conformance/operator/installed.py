@@ -34,6 +34,11 @@ class StartError(InfraError):
 class OperatorControl(abc.ABC):
     """Stops, kills and starts one operator."""
 
+    @property
+    def pid(self) -> int | None:
+        """Its process id, if it is a process of this machine."""
+        return None
+
     @abc.abstractmethod
     def alive(self) -> bool:
         """True if it runs just now."""

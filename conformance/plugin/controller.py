@@ -5,19 +5,20 @@ from __future__ import annotations
 import contextlib
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from filelock import FileLock
 
 from conformance.cluster import ClusterKind
 from conformance.cluster.programs.prepare import ensure
-from conformance.model.errors import ConformanceError, Exit, UsageError
+from conformance.model.errors import ConformanceError, Exit, InfraError, UsageError
 from conformance.plugin import results, run_options, summary
 from conformance.plugin.collection import Collected
 from conformance.plugin.director import Director
 from conformance.plugin.run_options import RunOptions
 from conformance.plugin.scheduling import CaseScheduling
+from conformance.plugin.second_look import too_slow, was_set_aside
 from conformance.report.model import CaseResult, ConformanceReport, NotRun
 
 
@@ -100,6 +101,16 @@ class Controller:
         if self._director.error is not None:
             self._open_or_exit()
 
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """A case that was set aside has ended without a report."""
+        why = was_set_aside(self._options, nodeid)
+        if why:
+            self._say(f"set aside, to be run alone: {nodeid.rpartition('::')[2]}: {why}")
+            self._director.set_aside(nodeid)
+        slow = too_slow(self._options)
+        if slow:
+            self._break_off(InfraError(slow))
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Close what is open, and write the reports: what gates there gates here."""
@@ -141,10 +152,13 @@ class Controller:
         try:
             self._director.wait_open()
         except ConformanceError as error:
-            # The report has the whole message; pytest repeats its first line.
-            self._broken_off = str(error)
-            code = Exit.USAGE if isinstance(error, UsageError) else Exit.UNKNOWN
-            pytest.exit(self._broken_off.splitlines()[0], returncode=code)
+            self._break_off(error)
+
+    def _break_off(self, error: ConformanceError) -> NoReturn:
+        """End the run. The report has the whole message; pytest repeats its first line."""
+        self._broken_off = str(error)
+        code = Exit.USAGE if isinstance(error, UsageError) else Exit.UNKNOWN
+        pytest.exit(self._broken_off.splitlines()[0], returncode=code)
 
     def _prepare_programs(self) -> None:
         """Find or make the control plane's programs, here where Ctrl-C is heard and progress is seen:

@@ -24,7 +24,16 @@ class Signal(enum.StrEnum):
     """It could not be opened; the file says why."""
     QUIET = "quiet"
     """Only disruptive cases still need it."""
+    ALONE = "alone"
+    """Only cases that were set aside are left: they run one by one."""
     CLOSED = "closed"
+
+
+def needs_closed(options: RunOptions, operator: str) -> bool:
+    """True if an operator has ports that only one of it can have: its disruptive cases then wait until
+    the shared cluster is closed."""
+    install = options.operator(operator).profile.install
+    return install is not None and bool(install.fixed_ports)
 
 
 def signal(options: RunOptions, operator: str, what: Signal) -> Path:
@@ -46,6 +55,8 @@ class Director:
         self._known = False
         # (operator, disruptive) → node ids of cases that have not ended.
         self._left: defaultdict[tuple[str, bool], set[str]] = defaultdict(set)
+        # Operator → node ids of cases that will be run again alone.
+        self._aside: defaultdict[str, set[str]] = defaultdict(set)
         self._served: set[str] = set()
         self._begun = ""
         self._open: TestEnvironment | None = None
@@ -83,8 +94,16 @@ class Director:
 
     def finished(self, nodeid: str) -> None:
         """A case is over: close the cluster after its last one, and open the next after that."""
-        for left in self._left.values():
+        for left in (*self._left.values(), *self._aside.values()):
             left.discard(nodeid)
+        self._advance()
+
+    def set_aside(self, nodeid: str) -> None:
+        """A case will be run again alone: its cluster stays open for it."""
+        for (operator, _), left in self._left.items():
+            if nodeid in left:
+                left.discard(nodeid)
+                self._aside[operator].add(nodeid)
         self._advance()
 
     def look(self) -> None:
@@ -116,12 +135,23 @@ class Director:
                 if waiting and not shared:
                     self._tell(current, Signal.QUIET)
                 return
+            if self._aside[current]:
+                if not (disruptive and self._alone_after_all(current)):
+                    self._tell(current, Signal.ALONE)
+                return
             self._join()
             self._close(judge=True)
             self._tell(current, Signal.CLOSED)
             if disruptive:
                 return
             self._queue.pop(0)
+
+    def _alone_after_all(self, operator: str) -> bool:
+        """True if disruptive cases come before those that were set aside: unless they, or another
+        operator, wait until this cluster is closed."""
+        return self._options.cluster.one_cluster or (
+            len(self._options.operators) == 1 and not needs_closed(self._options, operator)
+        )
 
     def _begin(self, name: str) -> None:
         self._begun = name

@@ -16,7 +16,7 @@ from conformance.driver.environment import CaseEnvironment
 from conformance.driver.fresh import ThrowAway
 from conformance.driver.namespaces import close_namespace
 from conformance.driver.waiting import until
-from conformance.history.records import JSON_LINES, OperatorEvent
+from conformance.history.records import JSON_LINES, OperatorEvent, OperatorEventKind
 from conformance.judge.authors import operators_managers
 from conformance.judge.snapshot import Snapshot
 from conformance.judge.state.match import mismatches
@@ -28,6 +28,7 @@ from conformance.operator.installed import InstalledOperator
 from conformance.operator.profiles import LoadedProfile
 from conformance.plugin.end_of_run import judge_run
 from conformance.plugin.run_options import RunOptions
+from conformance.record.meter import Measured
 from conformance.record.process import RecorderProcess
 
 OPERATOR_EVENTS = "_operator.jsonl"
@@ -97,6 +98,7 @@ class TestEnvironment:
                 logs=self._logs, warm_up=lambda operator: self._warm_up(operator, recorder),
                 on_event=self._on_event,
             )  # fmt: skip
+            self._note_measured()
             self._ending.callback(self._operator.close)
             self._ending.callback(cluster.clear)
             self._opened_at = time.time()
@@ -162,3 +164,15 @@ class TestEnvironment:
     def _on_event(self, event: OperatorEvent) -> None:
         with self._lock, (self.directory / OPERATOR_EVENTS).open("ab") as file:
             file.write(JSON_LINES.encode(event))
+        if event.kind is OperatorEventKind.READY:
+            self._note_measured()
+
+    def _note_measured(self) -> None:
+        """Tell the recorder whose load it measures."""
+        cluster, operator = self._cluster, self._operator
+        if cluster is not None and operator is not None:
+            pid = operator.control.pid
+            Measured(
+                operator=() if pid is None else (pid,), platform=cluster.pids,
+                users=(*operator.users, *self._managers),
+            ).write(self.directory)  # fmt: skip

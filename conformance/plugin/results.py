@@ -7,7 +7,7 @@ import itertools
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -20,11 +20,12 @@ from conformance.judge.verdict import Judgement, judge
 from conformance.model.errors import UsageError
 from conformance.model.installs import Placement
 from conformance.model.run_cases import FEATURE, RunCase
+from conformance.model.verdict import Verdict
 from conformance.plugin.run_options import RunOptions
 from conformance.report import allure, files
 from conformance.report.build import RunFacts, case_result
 from conformance.report.concessions import environment
-from conformance.report.model import CaseResult, ConformanceReport
+from conformance.report.model import Attempt, CaseResult, ConformanceReport
 
 
 def prepare(results: Path) -> FileLock:
@@ -58,9 +59,11 @@ def judge_and_store(
     began: float,
     nodeid: str = "",
     error: str = "",
+    attempts: Sequence[Attempt] = (),
 ) -> tuple[Judgement, CaseResult]:
     """Judge a history, and write it with its result. `began` is in seconds since the epoch, `nodeid` is
-    pytest's id of the case, `error` says why the history may not be the whole story."""
+    pytest's id of the case, `error` says why the history may not be the whole story, `attempts` are
+    earlier looks at the case."""
     results = environment.results
     judgement = judge(history)
     path = files.history_path(results, history.header.case, environment.operator)
@@ -68,9 +71,21 @@ def judge_and_store(
     result = case_result(
         history, judgement, duration=time.time() - began, nodeid=nodeid, error=error,
         history_file=files.history_file(path, results=results),
-    )  # fmt: skip
+    ).model_copy(update={"attempts": list(attempts)})  # fmt: skip
     files.write_case(results, result)
     return judgement, result
+
+
+def as_attempt(results: Path, result: CaseResult, *, why: str) -> Attempt:
+    """The result of a case that will be looked at again; its history is put aside. Raises OSError."""
+    assert result.history is not None
+    kept = files.attempt_path(results / result.history.path)
+    kept.parent.mkdir(exist_ok=True)
+    shutil.copyfile(results / result.history.path, kept)
+    return Attempt(
+        verdict=result.verdict or Verdict.UNKNOWN, why=why, sentence=result.sentence,
+        duration=result.duration, history=files.history_file(kept, results=results),
+    )  # fmt: skip
 
 
 def of_run(operators: Iterable[str]) -> list[CaseResult]:

@@ -12,6 +12,7 @@ from conformance.plugin.collection import Collected
 from conformance.plugin.controller import Controller
 from conformance.plugin.options import option
 from conformance.plugin.scheduling import Sharding
+from conformance.plugin.second_look import SecondLooks
 from conformance.plugin.trials import OPTIONS, TRIAL, operator_name, run_case, trial
 from conformance.plugin.worker import WORKER, Worker
 
@@ -19,6 +20,7 @@ __all__ = ["operator_name", "trial"]
 
 _CONTROLLER = "dgd-conformance-controller"
 _SHARDING = "dgd-conformance-sharding"
+_LOOKS = pytest.StashKey[SecondLooks]()
 _DESELECTED = pytest.StashKey[list[pytest.Item]]()
 # Options of pytest's that show something and run nothing.
 _ONLY_SHOW = (
@@ -51,7 +53,19 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Be ready to run cases."""
     if not _only_shows(session.config):
-        session.config.stash[WORKER] = Worker(session.config.stash[OPTIONS])
+        options = session.config.stash[OPTIONS]
+        session.config.stash[WORKER] = Worker(options)
+        looks = session.config.stash[_LOOKS] = SecondLooks(options)
+        session.config.pluginmanager.register(looks, "dgd-conformance-second-looks")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    """After all other cases come those that were set aside."""
+    result = yield
+    if _LOOKS in session.config.stash:
+        session.config.stash[_LOOKS].run(session)
+    return result
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -20,8 +20,15 @@ from conformance.model.errors import InfraError, UsageError, Violation
 from conformance.model.verdict import Verdict
 from conformance.plugin.collection import unsupported
 from conformance.plugin.marks import CaseMark, case_id, mark_of, title_of
-from conformance.plugin.results import judge_and_store
+from conformance.plugin.results import as_attempt, judge_and_store
 from conformance.plugin.run_options import RunOptions
+from conformance.plugin.second_look import (
+    ATTEMPTS,
+    may_look_again,
+    set_aside,
+    undecided,
+    undecided_again,
+)
 from conformance.plugin.worker import WORKER, Worker
 from conformance.record.run_record import case_begins, case_conforms
 from conformance.record.tail import Tail
@@ -102,12 +109,17 @@ def run_case(item: pytest.Item, trial: Trial, worker: Worker, ended: BaseExcepti
     history = trial.finish(worker.operator_events(environment, trial.namespace))
     judgement, result = judge_and_store(
         environment, history, began=trial.started_at, nodeid=item.nodeid,
-        error=str(problem) if problem else "",
+        error=str(problem) if problem else "", attempts=item.stash.get(ATTEMPTS, ()),
     )  # fmt: skip
     item.user_properties.extend(junit.properties(result))
     path = history_path(environment.results, trial.case, environment.operator)
     explanation = explain(history, judgement, history_path=str(path))
-    allure_case(history, judgement, explanation)
+    allure_case(history, judgement, explanation, second_look=ATTEMPTS in item.stash)
+    why = undecided(history, judgement.verdict, str(problem or ""))
+    if why and may_look_again(item):
+        set_aside(item, as_attempt(environment.results, result, why=why))
+    elif why and ATTEMPTS in item.stash:
+        undecided_again(item.config.stash[OPTIONS], why)
     item.stash[_CONFORMED] = judgement.verdict is Verdict.CONFORMS and not problem
     if item.stash[_CONFORMED]:
         case_conforms(environment.recording, history, others=Case(history).others)

@@ -14,7 +14,7 @@ from conformance.history.records import OperatorEvent, OperatorEventKind
 from conformance.kube import Api
 from conformance.model.errors import InfraError
 from conformance.operator.pods.control import attach
-from conformance.plugin.director import Signal, signal
+from conformance.plugin.director import Signal, needs_closed, signal
 from conformance.plugin.environments import TestEnvironment
 from conformance.plugin.run_options import RunOptions
 from conformance.record.logs import OperatorLog, read_operator_events
@@ -102,7 +102,7 @@ def open_own(options: RunOptions, operator: str) -> TestEnvironment:
     """Open an environment for disruptive cases. If the operator has fixed ports or paths, first wait
     until the shared one is closed."""
     loaded = options.operator(operator)
-    if loaded.profile.process.fixed_ports:
+    if needs_closed(options, operator):
         closed = signal(options, operator, Signal.CLOSED)
         _await(closed.exists, f"the shared control plane of {operator} to be closed")
     environment = TestEnvironment(loaded=loaded, options=options, name=f"{operator}-own")

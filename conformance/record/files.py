@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -20,7 +21,7 @@ from typing import BinaryIO, Literal
 from pydantic import BaseModel
 
 from conformance.history.lines import LineFormat
-from conformance.history.records import Gap, Unseen
+from conformance.history.records import Gap, Load, Unseen
 from conformance.model.bounds import Bounds
 from conformance.model.errors import InfraError
 
@@ -61,7 +62,29 @@ class Recording:
     """As in `leaderworkersets.leaderworkerset.x-k8s.io`."""
 
 
-Sign = Heartbeat | Recording | Gap | Unseen
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadSign:
+    """A stretch of time as `Load` has it, for all namespaces at once."""
+
+    record: Literal["load"] = "load"
+    at: float
+    seconds: float
+    operator: float
+    platform: float
+    request: float
+    requests: Mapping[str, int]
+    """Namespace → mutating requests of the operator that were answered in the stretch."""
+
+    def seen_from(self, namespace: str) -> Load:
+        """The stretch as it was for one namespace."""
+        here = self.requests.get(namespace, 0)
+        return Load(
+            at=self.at, seconds=self.seconds, operator=self.operator, platform=self.platform,
+            request=self.request, here=here, elsewhere=sum(self.requests.values()) - here,
+        )  # fmt: skip
+
+
+Sign = Heartbeat | Recording | Gap | Unseen | LoadSign
 SIGN_LINES: LineFormat[Sign] = LineFormat(Sign)
 """What the recorder writes about itself."""
 

@@ -20,6 +20,7 @@ from conformance.kube.watch import SILENCE_SECONDS
 from conformance.model.errors import InfraError
 from conformance.model.kinds import UNRECORDED
 from conformance.record.files import HEARTBEAT_SECONDS, Heartbeat, LineReader, Ready
+from conformance.record.load import LoadWatch
 from conformance.record.logs import audited_writes
 from conformance.record.sink import Sink
 from conformance.record.watcher import RevisionClock, Watcher
@@ -48,6 +49,7 @@ class Recorder:
         self._users, self._silence, self._alive = dict(users or {}), silence, alive
         self._audit = LineReader(audit_log) if audit_log is not None else None
         self._sink = Sink(directory, keep_managed_fields=audit_log is None)
+        self._load = LoadWatch(directory, api)
         self._clock = RevisionClock()
         # Used by the thread that records CRDs, too: each use is one operation, which is atomic.
         self._watchers: dict[tuple[str, str], Watcher] = {}
@@ -116,12 +118,16 @@ class Recorder:
     def _beat(self, *, stopped: bool = False) -> None:
         at, revision = time.time(), self._clock.revision
         self._drain_audit()
+        load = self._load.sign(at)
+        if load is not None:
+            self._sink.sign(load)
         down = tuple(sorted(w.resource.kind for w in self._all() if not (w.open or w.unseen)))
         self._sink.sign(Heartbeat(at=at, revision=revision, down=down, stopped=stopped))
 
     def _drain_audit(self) -> None:
         for write in audited_writes(self._audit.read() if self._audit is not None else ()):
             self._sink.write(write)
+            self._load.wrote(write)
 
     def _check(self) -> None:
         for watcher in self._all():

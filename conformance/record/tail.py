@@ -14,7 +14,7 @@ from conformance.model.errors import InfraError
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.state import Obj, State
 from conformance.record.elsewhere import Elsewhere
-from conformance.record.files import RecordFiles
+from conformance.record.files import LoadSign, RecordFiles
 
 
 class Tail(RecordFiles):
@@ -66,6 +66,8 @@ class Tail(RecordFiles):
                 self.records.append(sign)
             elif isinstance(sign, Gap) and sign.at >= self.since:
                 self.records.append(sign)
+            elif isinstance(sign, LoadSign) and sign.at >= self.since:
+                self.records.append(sign.seen_from(self.namespace))
         self._check_alive()
         return self.records[start:]
 

@@ -66,8 +66,11 @@ def active() -> bool:
     return _listener() is not None
 
 
-def allure_case(history: History, judgement: Judgement, explanation: Explanation) -> None:
-    """Describe a judged case in the Allure result of the running test."""
+def allure_case(
+    history: History, judgement: Judgement, explanation: Explanation, *, second_look: bool = False
+) -> None:
+    """Describe a judged case in the Allure result of the running test. `second_look`: it could not be
+    decided beside others."""
     if not active():
         return
     header = history.header
@@ -79,6 +82,8 @@ def allure_case(history: History, judgement: Judgement, explanation: Explanation
     _dynamic.severity(_SEVERITIES.get(header.feature.partition("-")[0], "normal"))
     _dynamic.label("operator", header.operator)
     _dynamic.tag(str(judgement.verdict))
+    if second_look:
+        _dynamic.tag("second look")
     # historyId hashes the values of parameters without their names. The case and the operator make
     # it unique; what differs in each run is excluded (allure-python#778).
     _dynamic.parameter("case", header.case)

@@ -137,6 +137,7 @@ def statistics(cases: Iterable[CaseResult]) -> Statistics:
         not_run=len(listed) - len(ran),
         unexpected_passes=sum(bool(case.unexpected_passes) for case in ran),
         unsupported=sum(case.not_run is NotRun.UNSUPPORTED for case in listed),
+        second_looks=sum(bool(case.attempts) for case in ran),
         required_not_run=sum(case.not_run is not None and case.required for case in listed),
     )
 

@@ -24,6 +24,8 @@ from conformance.report.model import API_VERSION, CaseResult, ConformanceReport,
 STEM = "report"
 CASES = "cases"
 HISTORIES = "histories"
+ATTEMPTS = "attempts"
+"""Within HISTORIES: of looks that did not decide."""
 
 # Results of v1alpha1 are read as they would be written today: the field that holds an object → names of
 # the object's own fields, old and new; and values, by their field.
@@ -52,7 +54,7 @@ def begin(results: Path) -> None:
     for folder in (CASES, HISTORIES):
         (results / folder).mkdir(parents=True, exist_ok=True)
     for pattern in (
-        f"{CASES}/*.json", f"{HISTORIES}/*{store.SUFFIX}", f"{STEM}*.json", f"{STEM}*.yaml",
+        f"{CASES}/*.json", f"{HISTORIES}/**/*{store.SUFFIX}", f"{STEM}*.json", f"{STEM}*.yaml",
     ):  # fmt: skip
         for old in results.glob(pattern):
             old.unlink()
@@ -67,6 +69,11 @@ def slug(case: str, operator: str = "") -> str:
 def history_path(results: Path, case: str, operator: str = "") -> Path:
     """Where the history of a case is stored."""
     return results / HISTORIES / f"{slug(case, operator)}{store.SUFFIX}"
+
+
+def attempt_path(history: Path) -> Path:
+    """Where the history of an earlier look at a case is kept, beside which its own is stored."""
+    return history.parent / ATTEMPTS / history.name
 
 
 def history_file(path: Path, *, results: Path) -> HistoryFile:

@@ -21,6 +21,7 @@ def properties(case: CaseResult) -> list[tuple[str, str]]:
         ("dgd.verdict", str(case.verdict or "")),
         ("dgd.outcome", str(case.outcome or "")),
         ("dgd.known", "true" if case.known else ""),
+        ("dgd.second-look", case.attempts[-1].why if case.attempts else ""),
         ("dgd.history", case.history.path if case.history else ""),
     ]
     found += [

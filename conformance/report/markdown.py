@@ -9,7 +9,7 @@ from pathlib import Path
 from conformance.report import concessions, files
 from conformance.report.model import ConformanceReport, Summary
 from conformance.report.table import chosen, grid
-from conformance.report.terminal import conclusion, failures, next_command
+from conformance.report.terminal import conclusion, failures, next_command, second_looks
 
 _SIGNS = {
     Summary.CONFORMS: "✅",
@@ -26,6 +26,7 @@ def summary(report: ConformanceReport, *, results: str) -> str:
     parts = [
         f"## {_SIGNS[report.verdict]} Conformance of {escape(report.operator.name)}{share}",
         f"**{escape(conclusion(report))}**",
+        escape(second_looks(report)),
         _features(report),
         _failures(report),
         f"Next:\n\n{_code(next_command(report, results=results))}",

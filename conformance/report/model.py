@@ -115,6 +115,17 @@ class HistoryFile(Strict):
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
+class Attempt(Strict):
+    """An earlier look at a case, which could not decide it. `duration` is in seconds."""
+
+    verdict: Verdict
+    why: str
+    """What kept it from being decided."""
+    sentence: str = ""
+    duration: float = 0.0
+    history: HistoryFile | None = None
+
+
 class CaseResult(Strict):
     """What one case showed. `duration` is in seconds, from its start to its judgement."""
 
@@ -141,6 +152,8 @@ class CaseResult(Strict):
     unexpected_passes: list[str] = []
     """Links of known failures that this case did not show: the profile is out of date."""
     history: HistoryFile | None = None
+    attempts: list[Attempt] = []
+    """Looks at the case before this one, which is the one that stands."""
     shards: list[CaseResult] = []
     """In a merged report, of a judgement of the whole run: what the run of each shard showed."""
 
@@ -151,8 +164,10 @@ class CaseResult(Strict):
 
     @property
     def histories(self) -> list[HistoryFile]:
-        """Its stored history, and that of each shard."""
-        return [one.history for one in (self, *self.shards) if one.history is not None]
+        """Its stored history, and those of earlier looks and of each shard."""
+        found = [one.history for one in (self, *self.shards)]
+        found += [one.history for one in self.attempts]
+        return [history for history in found if history is not None]
 
     @property
     def known(self) -> bool:
@@ -190,6 +205,8 @@ class Statistics(Strict):
     unexpected_passes: int = 0
     unsupported: int = 0
     """Not run, because the profile does not declare what they need."""
+    second_looks: int = 0
+    """Decided only when they were run again alone; counted among the above by what that showed."""
     required_not_run: int = 0
     """Not run, although the operator has to pass them: such a run is partial."""
 

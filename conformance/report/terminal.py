@@ -64,6 +64,15 @@ def conclusion(report: ConformanceReport) -> str:
     return f"{name}: {report.verdict} ({why or 'nothing was judged'})"
 
 
+def second_looks(report: ConformanceReport) -> str:
+    """One line: the cases that were decided, or not, only when they ran again alone; empty if none."""
+    looks = [f"{case.id} {word(case)}" for case in report.cases if case.attempts]
+    if not looks:
+        return ""
+    could = f"second look: {count(len(looks), 'case')} could not be decided beside the others"
+    return f"{could} and ran again alone: {join(looks, most=_MOST_FAILURES)}"
+
+
 def next_command(report: ConformanceReport, *, results: str) -> str:
     """The one command to run next: the first case that fails, with the options of this run, into
     another folder so that the evidence of this one stays."""
@@ -102,6 +111,7 @@ def summary(
         [*failing, more],
         [
             conclusion(report),
+            second_looks(report),
             concessions.line(report) if ran else "",
             f"next: {next_command(report, results=results)}" if again else "",
         ],

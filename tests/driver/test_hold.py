@@ -10,7 +10,7 @@ import pytest
 from conformance.driver import hold as hold_module
 from conformance.driver.hold import Wait, WaitResult
 from conformance.driver.waiting import WaitLine
-from conformance.history.records import CheckpointEnd, Event, EventType
+from conformance.history.records import CheckpointEnd, Event, EventType, Load
 from conformance.judge.changes import Act, Change
 from conformance.judge.mismatch import Mismatch
 from conformance.judge.snapshot import Wanted
@@ -23,6 +23,7 @@ from conformance.model.verdict import CheckerName
 from tests.objects import a_profile
 
 SINCE, DEADLINE, FOLLOW, HOLD, POLL = 1000.0, 30.0, 10.0, 5.0, 0.2
+PATIENCE = Bounds().patience
 NOTHING = Wanted(namespace="ns", graphs=(), components=(), profile=a_profile())
 LWS_MISSING = Mismatch(
     checker=CheckerName.COEXISTENCE, subject="Worker", message="there is no LeaderWorkerSet"
@@ -41,6 +42,8 @@ class World:
         self.writes: list[float] = []
         self.requests: list[float] = []
         """When the operator sent a request, of whatever effect."""
+        self.loads: list[Load] = []
+        """What is known of the operator's turns; at all other times it is sure to have had them."""
         self.dies_at = float("inf")
         self.looks = 0
         self.described = 0
@@ -216,6 +219,47 @@ def test_a_mismatch_after_the_deadline_ends_the_wait(world: World) -> None:
     world.broken(SINCE + DEADLINE + 1.0, SINCE + DEADLINE + 2.0)
     settled = wait(world)
     assert (settled.end, settled.mismatches) == (CheckpointEnd.DEADLINE, (LWS_MISSING,))
+
+
+def starved(world: World, start: float, end: float, *, share: float = 0.0) -> None:
+    """The operator got that share of a processor in between."""
+    world.loads.append(Load(at=end, seconds=end - start, operator=share))
+
+
+def test_an_operator_without_a_turn_is_waited_for(world: World) -> None:
+    world.broken(SINCE, SINCE + 70)
+    starved(world, SINCE, SINCE + 60)
+    ended = wait(world)
+    assert ended.end is CheckpointEnd.HELD
+    assert close(ended.reached_at, SINCE + 70)
+
+
+def test_one_that_had_its_turn_in_part_is_waited_for_as_much_longer(world: World) -> None:
+    world.broken(SINCE, SINCE + 1000)
+    starved(world, SINCE, SINCE + 1000, share=0.5)
+    ended = wait(world)
+    assert ended.end is CheckpointEnd.DEADLINE
+    assert close(ended.ended_at, SINCE + 2 * DEADLINE)
+    assert close(ended.turn, DEADLINE)
+
+
+def test_patience_ends_and_then_nothing_is_proven(world: World) -> None:
+    world.broken(SINCE, SINCE + 1000)
+    starved(world, SINCE, SINCE + 1000, share=0.1)
+    ended = wait(world)
+    assert ended.end is CheckpointEnd.LATE
+    assert close(ended.ended_at, SINCE + PATIENCE * DEADLINE)
+    assert close(ended.turn, 0.1 * PATIENCE * DEADLINE)
+
+
+def test_one_that_works_for_others_only_now_and_then_is_not_excused_for_ever(world: World) -> None:
+    world.broken(SINCE, SINCE + 1000)
+    for second in range(0, 1000, 2):
+        at = SINCE + second + 1
+        world.loads.append(Load(at=at, seconds=1.0, elsewhere=5))
+    ended = wait(world)
+    assert ended.end is CheckpointEnd.DEADLINE
+    assert close(ended.ended_at, SINCE + 2 * DEADLINE + 1)
 
 
 def test_what_a_slow_platform_took_is_not_held_against_the_operator(world: World) -> None:
@@ -417,7 +461,7 @@ def test_a_wait_ends_at_the_deadline(real_world: RealTime) -> None:
 
 def test_the_result_of_a_wait_cannot_be_changed() -> None:
     settled: Any = WaitResult(
-        end=CheckpointEnd.HELD, reached_at=1.0, ended_at=2.0, deadline=30.0, mismatches=()
+        end=CheckpointEnd.HELD, reached_at=1.0, ended_at=2.0, turn=1.0, deadline=30.0, mismatches=()
     )
     with pytest.raises(dataclasses.FrozenInstanceError):
         settled.end = CheckpointEnd.DEADLINE

@@ -124,7 +124,18 @@ class FakeTrial:
         """Multinode is added, and the Deployment stays."""
         self._changed(keep_deployment=True)
 
-    def _changed(self, *, keep_deployment: bool) -> None:
+    def late(self, *, then: str, times: int = 1) -> None:
+        """Some looks at the case come too soon for an operator that has not had its turn; then it is
+        `good` or `bad`."""
+        looks = self.environment.results / f"looks-{self.case.replace('/', '-')}"
+        seen = len(looks.read_text()) if looks.exists() else 0
+        looks.write_text("x" * (seen + 1))
+        if seen < times:
+            self._changed(keep_deployment=True, end=CheckpointEnd.LATE)
+        else:
+            getattr(self, then)()
+
+    def _changed(self, *, keep_deployment: bool, end: CheckpointEnd = CheckpointEnd.HELD) -> None:
         h = HistoryBuilder(self.profile, case=self.case)
         h.operator(OperatorEventKind.READY)
         h.deployed(SINGLE)
@@ -137,7 +148,7 @@ class FakeTrial:
             and "worker" in raw["metadata"]["name"]
         ]  # fmt: skip
         h.become([*wanted, *(kept if keep_deployment else [])], after=0.5)
-        h.checkpoint(MULTI)
+        h.checkpoint(MULTI, end=end)
         fresh = json.dumps(settled(MULTI, self.profile)).replace(NAMESPACE, "fresh")
         h.fresh(MULTI, json.loads(fresh))
         self.built = h

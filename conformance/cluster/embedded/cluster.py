@@ -73,6 +73,11 @@ class EmbeddedCluster(ProcessHost):
         """Itself: nothing runs containers here."""
         return self
 
+    @property
+    def pids(self) -> tuple[int, ...]:
+        running = (self.processes[name] for name in _SYSTEM if name in self.processes)
+        return tuple(process.pid for process in running if process.pid is not None)
+
     def failure(self) -> str | None:
         """Operators do not count."""
         for name, process in self.processes.items():

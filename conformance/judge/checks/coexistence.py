@@ -80,7 +80,7 @@ def _still_there(point: CasePoint, row: Together) -> Finding:
     lives = (point.case.history.lives.get(obj.uid) for obj in row.objects)
     created = (life.created_at for life in lives if life is not None)
     return _finding(
-        point, row, Verdict.VIOLATES if rollout is None else Verdict.UNKNOWN, message,
+        point, row, point.still_wrong(blamed=rollout is None), message,
         # They began to coexist when the last of them came to be.
         first_at=max((at for at in created if at is not None), default=None), last_at=point.at,
     )  # fmt: skip

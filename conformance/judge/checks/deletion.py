@@ -108,7 +108,7 @@ def _left(deletion: _Deletion) -> Iterator[Finding]:
         below = [one for one in state.descendants(obj.uid) if one.uid in left]
         tree = f" with {count(len(below), 'object')} below it" if below else ""
         yield deletion.finding(
-            Verdict.VIOLATES if late else Verdict.UNKNOWN, obj,
+            point.still_wrong(blamed=late), obj,
             f"{noun(obj)}{tree} is still there {seconds(waited)} after {deletion.what} was deleted "
             f"({deletion.step.propagation or 'default'} propagation, {seconds(bound)} allowed); "
             f"{origin(case, state, [obj])}{_held(state, obj)}{early}",

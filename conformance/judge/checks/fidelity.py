@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 
-from conformance.history.records import CheckpointEnd
 from conformance.judge.case import Case, CasePoint
 from conformance.judge.checks.parts.users_graph import users_graph
 from conformance.judge.compare.containment import Difference, pod_differences
@@ -94,14 +93,14 @@ def _lacking(
         for one in differences:
             if not _excepted(one.field, service.service, service.profile):
                 rows[one.field].append((obj, f"{noun(obj)}{where}", one))
-    rolling = point.checkpoint.end is CheckpointEnd.DEADLINE and _rolling(service)
+    rolling = point.missed and _rolling(service)
     unfinished = "; the graph's status reports a rollout in progress" if rolling else ""
     for field, found in rows.items():
         first, _, lacks = found[0]
         objects = list(dict.fromkeys(what for _, what, _ in found))
         verb = "lacks" if len(objects) == 1 else "lack"
         yield finding(
-            _NAME, Verdict.UNKNOWN if rolling else Verdict.VIOLATES, first,
+            _NAME, point.still_wrong(blamed=not rolling), first,
             f"{join(objects)} of service {name} of {graph} {verb} what the user wrote "
             f"{seconds(point.at - point.checkpoint.since)} after the last change: {lacks}; "
             f"{origin(point.case, point.state, [first])}{unfinished}",

@@ -139,7 +139,7 @@ def _strings(value: object) -> list[str]:
 def _finding(point: CasePoint, obj: Obj, text: str, verdict: Verdict) -> Finding:
     case = point.case
     return finding(
-        _NAME, verdict, obj,
+        _NAME, point.still_wrong(blamed=verdict is Verdict.VIOLATES), obj,
         f"{noun(obj)} {text}, {elapsed(point)}; it is {owned_by(point.state, obj)}, created by "
         f"{by(case.creator(obj.uid))}",
         step=point.last_step, first_at=case.history.lives[obj.uid].created_at, last_at=point.at,

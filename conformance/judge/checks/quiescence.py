@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from conformance.history.records import CheckpointEnd, Step
+from conformance.history.records import Step
 from conformance.judge.case import Case, CasePoint
 from conformance.judge.changes import Act, Change, Part
 from conformance.judge.checks.parts.rates import rates
@@ -57,13 +57,12 @@ def _judged(point: CasePoint) -> list[Finding]:
     if point.interrupted:
         # The driver stopped in mid-work; nobody claims that this was a hold window.
         return doubts(point.case, _NAME, point, point.hold, claim=claim)
-    late = point.checkpoint.end is CheckpointEnd.DEADLINE
-    if late and point.checkpoint.reached_at is None:
+    if point.missed and point.checkpoint.reached_at is None:
         return [*_spins(point), *_still_steps(point)]
     found = [*_counted(point, Actor.OPERATOR), *_counted(point, Actor.UNKNOWN), *rates(point)]
     found += [*_transition_times(point), *_still_steps(point)]
     if not any(one.gates for one in found):
-        found += [_unsettled(point)] if late else []
+        found += [_unsettled(point)] if point.missed else []
         found += doubts(point.case, _NAME, point, point.hold, claim=claim)
     return [*found, *_by_platform(point)]
 
@@ -79,7 +78,7 @@ def _counted(point: CasePoint, writer: Actor) -> Iterator[Finding]:
     others = [name for name in objects if name != target]
     beside = f" and {join(others, most=2)}" if others else ""
     still = ""
-    if point.checkpoint.end is CheckpointEnd.DEADLINE:
+    if point.missed:
         still = f", {seconds(point.at - point.checkpoint.since)} after the last change of the case"
     whats = [
         what

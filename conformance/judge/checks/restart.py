@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Iterator
 
-from conformance.history.records import CheckpointEnd, OperatorEventKind
+from conformance.history.records import OperatorEventKind
 from conformance.judge.case import Case, CasePoint, Window
 from conformance.judge.causes import causes
 from conformance.judge.changes import Act, Part, content
@@ -78,7 +78,7 @@ def _unjudged(point: CasePoint, start: float) -> Iterator[Finding]:
         about = f"operator/{point.case.history.header.operator}"
         message = f"The operator {text} until {point.name}"
         yield _finding(point, Verdict.UNKNOWN, message, about, start)
-    if point.checkpoint.end is CheckpointEnd.DEADLINE and point.checkpoint.reached_at is None:
+    if point.missed and point.checkpoint.reached_at is None:
         unmatched = f"The state after the restart did not match until {point.name}"
         why = "so it is not known what the operator rolls for it"
         told = "the mismatch is reported by its own checker"

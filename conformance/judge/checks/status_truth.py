@@ -70,7 +70,7 @@ def _at_checkpoint(point: CasePoint) -> list[Finding]:
             change = describe(point.steps[-1]) if point.steps else "the last change"
             text = f"{noun(root)} still says Ready {point.at - since:.1f} s after {change}, but "
             lie = _lie(
-                point.case, point.state, root, first, text,
+                point.case, point.state, root, first, text, verdict=point.still_wrong(),
                 step=point.last_step, first_at=since, last_at=point.at, checkpoint=point.name,
             )  # fmt: skip
             findings.append(lie)
@@ -117,11 +117,12 @@ def _false_claim(case: Case, event: Event, step: Step | None, row: Mismatch) -> 
     )  # fmt: skip
 
 
-def _lie(case: Case, state: State, root: Obj, row: Mismatch, text: str, **more: Any) -> Finding:
+def _lie(
+    case: Case, state: State, root: Obj, row: Mismatch, text: str, *,
+    verdict: Verdict = Verdict.VIOLATES, **more: Any,
+) -> Finding:  # fmt: skip
     """A claim of Ready, with what contradicts it and whose the object is that does."""
     objects = (state.get(uid) for uid in row.objects[:1])
     whose = "".join(f"; {origin_of(case, state, obj)}" for obj in objects if obj is not None)
     message = f"{text}{row.message}{whose}"
-    return finding(
-        _NAME, Verdict.VIOLATES, root, message, graph=root.name, service=row.service, **more
-    )
+    return finding(_NAME, verdict, root, message, graph=root.name, service=row.service, **more)

@@ -50,6 +50,10 @@ class ProcessControl(OperatorControl):
         self._pool = urllib3.PoolManager(cert_reqs="CERT_NONE")
         self._watch()
 
+    @property
+    def pid(self) -> int | None:
+        return self.process.pid
+
     def alive(self) -> bool:
         """True if it runs just now."""
         return self.process.running

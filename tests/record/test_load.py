@@ -1,0 +1,63 @@
+"""The recorder's measure of load, and what a case sees of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+from conformance.history.records import Load, Write
+from conformance.kube import Api
+from conformance.record.files import SIGN_LINES, LoadSign
+from conformance.record.load import STRETCH_SECONDS, LoadWatch, Ping
+from conformance.record.meter import Measured
+
+
+def write(user: str, namespace: str) -> Write:
+    return Write(
+        at=1.0, received_at=1.0, verb="patch", user=user, agent="", group="", resource="pods",
+        subresource="", namespace=namespace, name="x", code=200,
+    )  # fmt: skip
+
+
+def test_requests_of_the_operator_are_counted_by_namespace(tmp_path: Path) -> None:
+    watch = LoadWatch(tmp_path)
+    Measured(users=("operator",)).write(tmp_path)
+    start = time.time()
+    assert watch.sign(start + STRETCH_SECONDS) is not None, "from now on its users are known"
+    for user, namespace in (("operator", "a"), ("operator", "b"), ("operator", "b"), ("kwok", "a")):
+        watch.wrote(write(user, namespace))
+    assert watch.sign(start + 1.1 * STRETCH_SECONDS) is None, "the stretch is too short yet"
+    sign = watch.sign(start + 2 * STRETCH_SECONDS)
+    assert sign is not None
+    assert dict(sign.requests) == {"a": 1, "b": 2}
+    assert sign.seconds == STRETCH_SECONDS
+    after = watch.sign(start + 3 * STRETCH_SECONDS)
+    assert after is not None
+    assert not after.requests
+
+
+def test_a_case_sees_who_the_operator_worked_for() -> None:
+    sign = LoadSign(
+        at=8.0, seconds=0.5, operator=0.5, platform=1.0, request=0.0, requests={"a": 1, "b": 2}
+    )
+    assert SIGN_LINES.decode(SIGN_LINES.encode(sign)) == sign
+    assert sign.seen_from("a") == Load(at=8.0, seconds=0.5, operator=0.5, here=1, elsewhere=2)
+    assert sign.seen_from("c") == Load(at=8.0, seconds=0.5, operator=0.5, here=0, elsewhere=3)
+
+
+def test_an_answer_that_does_not_come_is_timed_while_it_is_awaited() -> None:
+    asked, answer = threading.Event(), threading.Event()
+
+    def request(*_: object) -> None:
+        asked.set()
+        answer.wait(10)
+
+    ping = Ping(cast(Api, SimpleNamespace(request=request)))
+    assert asked.wait(10)
+    first = ping.seconds
+    time.sleep(0.05)
+    assert ping.seconds > first
+    answer.set()
