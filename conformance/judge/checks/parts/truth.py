@@ -75,7 +75,7 @@ def contradictions(case: Case, event: Event) -> list[Mismatch]:
 def was_well(case: Case, event: Event) -> bool:
     """True if nothing contradicted Ready for as long as an operator's cache may lag."""
     history = case.history
-    begin = event.at - case.bounds.claim_window
+    begin = case.before_turn(event.at, case.bounds.claim_window)
     within = [e.revision for e in history.between(begin, event.at) if e.revision < event.revision]
     # The state that the window began with counts, too.
     states = (history.at(revision) for revision in (history.revision_at(begin), *within))
