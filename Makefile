@@ -5,7 +5,7 @@ PYTHON ?= python3
 OPERATOR ?= reference
 CLUSTER ?= auto
 RESULTS ?= results
-WORKERS ?= 26
+WORKERS ?= auto
 # Further options for pytest, such as ARGS='--operator-binary=./manager -k add'.
 ARGS ?=
 

@@ -21,6 +21,7 @@ from conformance.history.records import (
     Fresh,
     Gap,
     Header,
+    Load,
     OperatorEvent,
     Record,
     Soak,
@@ -124,6 +125,11 @@ class History:
     @cached_property
     def operator_events(self) -> list[OperatorEvent]:
         return sorted(self._of(OperatorEvent), key=lambda event: event.at)
+
+    @cached_property
+    def loads(self) -> list[Load]:
+        """How the operator was served, stretch by stretch."""
+        return self._of(Load)
 
     @property
     def foreign(self) -> list[Foreign]:

@@ -30,3 +30,32 @@ def had_turn(loads: Iterable[Load], start: float, end: float) -> float:
         if overlap > 0:
             lost += overlap * (1.0 - counted(load))
     return max(0.0, end - start - lost)
+
+
+def after_turn(loads: Iterable[Load], start: float, seconds: float) -> float:
+    """The time at which the operator has had its turn for so many seconds since `start`."""
+    later = sorted((load.at - load.seconds, load.at, counted(load)) for load in loads)
+    return _reached(later, start, seconds)
+
+
+def before_turn(loads: Iterable[Load], end: float, seconds: float) -> float:
+    """The time from which the operator had its turn for so many seconds until `end`."""
+    # Time that runs backward.
+    earlier = sorted((-load.at, load.seconds - load.at, counted(load)) for load in loads)
+    return -_reached(earlier, -end, seconds)
+
+
+def _reached(pieces: Iterable[tuple[float, float, float]], at: float, left: float) -> float:
+    """Where `left` seconds have been counted since `at`, in full but for pieces (start, end, share)."""
+    for start, end, share in pieces:
+        if end <= at:
+            continue
+        if start - at >= left:
+            break
+        left -= max(0.0, start - at)
+        at = max(at, start)
+        if (end - at) * share >= left:
+            return at + (left / share if left else 0.0)
+        left -= (end - at) * share
+        at = end
+    return at + left

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-FORMAT = 2
-"""The format that is written. A header without a number is of format 1."""
+FORMAT = 3
+"""The format that is written: since 3 a history may hold how the operator was served (`Load`). A header
+without a number is of format 1."""
 
 _RECORDS = {"moment": "checkpoint", "standing": "soak"}
 _ANSWERS = {"moot": "superseded"}

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from conformance.history.history import History
+from conformance.history.load import after_turn, before_turn
 from conformance.history.records import Checkpoint, CheckpointEnd, Gap, OperatorEventKind, Step
 from conformance.judge.findings import CheckResult
 from conformance.judge.lineage import Lineage, Place
@@ -239,6 +240,14 @@ class Case:
         """The window between two times."""
         after, until = self.history.revision_at(start), self.history.revision_at(end)
         return Window(start=start, end=end, after_revision=after, until_revision=until)
+
+    def after_turn(self, start: float, seconds: float) -> float:
+        """The time at which the operator has had its turn for so many seconds since `start`."""
+        return after_turn(self.history.loads, start, seconds)
+
+    def before_turn(self, end: float, seconds: float) -> float:
+        """The time from which the operator had its turn for so many seconds until `end`."""
+        return before_turn(self.history.loads, end, seconds)
 
     def gap_in(self, window: Window) -> Gap | None:
         """The first gap that touches the window."""

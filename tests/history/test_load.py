@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.history.load import counted, had_turn
+from conformance.history.load import after_turn, before_turn, counted, had_turn
 from conformance.history.records import JSON_LINES, Load
 
 
@@ -52,3 +52,40 @@ def test_a_stretch_counts_as_far_as_it_lies_within() -> None:
 def test_it_is_stored_with_the_history() -> None:
     stretch = load(101, operator=0.5, elsewhere=2)
     assert JSON_LINES.decode(JSON_LINES.encode(stretch)) == stretch
+
+
+STRETCHES = [load(101, operator=0.5), load(103, elsewhere=2), load(104)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "reached"),
+    [
+        (0.0, 100.0),
+        (0.25, 100.5),
+        (0.5, 101.0),
+        (1.0, 101.5),
+        (1.5, 102.0),
+        (2.0, 103.5),
+        (4.0, 105.5),
+    ],
+)
+def test_when_the_operator_has_had_its_turn(seconds: float, reached: float) -> None:
+    assert after_turn(STRETCHES, 100, seconds) == pytest.approx(reached)
+    assert had_turn(STRETCHES, 100, reached) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "began"),
+    [
+        (0.0, 104.0),
+        (0.5, 103.5),
+        (1.0, 103.0),
+        (1.5, 101.5),
+        (2.0, 101.0),
+        (2.25, 100.5),
+        (3.0, 99.5),
+    ],
+)
+def test_since_when_the_operator_had_its_turn(seconds: float, began: float) -> None:
+    assert before_turn(STRETCHES, 104, seconds) == pytest.approx(began)
+    assert had_turn(STRETCHES, began, 104) == pytest.approx(seconds)

@@ -170,3 +170,14 @@ def test_a_new_run_removes_what_an_old_one_left_and_nothing_else(tmp_path: Path)
     results.prepare(tmp_path).release()
     files = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()}
     assert files - {".lock"} == {"mine/kept.txt"}
+
+
+@pytest.mark.parametrize(("cores", "workers"), [(1, 13), (2, 26), (32, 64)])
+def test_as_many_cases_run_at_once_as_the_machine_bears(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, cores: int, workers: int
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: set(range(cores)))
+    config = pytester.parseconfig("--operator=reference")
+    assert config.hook.pytest_xdist_auto_num_workers(config=config) == workers
+    others = pytester.parseconfig()
+    assert others.hook.pytest_xdist_auto_num_workers(config=others) != workers

@@ -168,11 +168,12 @@ def _creation(
 ) -> Finding:
     """`lives` are creations of one object, oldest first."""
     lags = [max(0.0, life.created_at - deletion.at) for life in lives if life.created_at]
+    on_its_way = deletion.case.after_turn(deletion.at, deletion.case.bounds.create_after_delete)
     first, last = lives[0], lives[-1]
     verdict = blame(creator)
     why = ", although it had been deleted with the graph" if again else ""
     why += "" if gone else ", and it is still there"
-    if gone and len(lives) == 1 and lags[0] <= deletion.case.bounds.create_after_delete:
+    if gone and len(lives) == 1 and deletion.at + lags[0] <= on_its_way:
         verdict = Verdict.CONFORMS
         why = "; it was on its way already and is gone, so it does not count"
     verb = "made again" if again else "created"

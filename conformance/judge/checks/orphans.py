@@ -47,9 +47,9 @@ def _still_deleting(point: CasePoint, row: Mismatch) -> bool:
     lives = (case.history.lives.get(uid) for uid in row.objects)
     born = max((life.created_at or 0.0 for life in lives if life is not None), default=0.0)
     return any(
-        at <= point.at < at + bounds.deletion_deadline
+        at <= point.at < case.after_turn(at, bounds.deletion_deadline)
         and row.graph in ("", name)
-        and born <= at + bounds.create_after_delete
+        and born <= case.after_turn(at, bounds.create_after_delete)
         for name, at in case.deletions.items()
     )
 
@@ -98,7 +98,8 @@ def _elsewhere(point: CasePoint, mentions: Callable[[Obj], bool]) -> Iterator[Fi
         # The driver waits for the case's own namespace only, so what is left elsewhere while a
         # deletion may still take its time is not proven to stay.
         deadline = case.bounds.deletion_deadline
-        early = not served and any(point.at < at + deadline for at in case.deletions.values())
+        ends = (case.after_turn(at, deadline) for at in case.deletions.values())
+        early = not served and any(point.at < end for end in ends)
         verdict = Verdict.UNKNOWN if early else blame(creator)
         yield _finding(point, obj, f"({where}) names this case and {why}", verdict)
 

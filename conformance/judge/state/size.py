@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.judge.mismatch import Mismatch, mismatch
 from conformance.judge.snapshot import ServiceSnapshot, Snapshot
 from conformance.judge.wording import count, join, noun, nouns, verb
 from conformance.model.kinds import WORKLOADS, Actor
+from conformance.model.manifest import MAIN
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName
 
@@ -188,6 +189,13 @@ def _unfinished(
     if row.rolling(workload):
         found.append((CheckerName.SIZE, f"{noun(workload)} {of} is still being updated"))
     return found
+
+
+def main_image(spec: Mapping[str, Any]) -> str:
+    """The image of the container that the user's main container became, wherever sidecars stand."""
+    containers: Sequence[Mapping[str, Any]] = spec.get("containers") or ({},)
+    named = (one for one in containers if one.get("name") == MAIN)
+    return str(next(named, containers[0]).get("image", ""))
 
 
 def images_in(spec: Mapping[str, Any]) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.history.history import History
-from conformance.history.records import CheckpointEnd, Event, EventType
+from conformance.history.records import CheckpointEnd, Event, EventType, Load
 from conformance.judge.case import Case
 from conformance.judge.checks.deletion import check
 from conformance.model.verdict import Verdict
@@ -203,6 +203,17 @@ def test_a_child_made_once_more_that_stays_or_comes_late_violates() -> None:
     ):
         messages = [f.message for f in gating(check(Case(late))) if f.verdict is Verdict.VIOLATES]
         assert any("although it had been deleted with the graph" in text for text in messages)
+
+
+def test_a_pass_on_its_way_may_come_as_late_as_the_operator_is_kept_waiting() -> None:
+    history = made_after(8.0, name="agg-worker")
+    end = history.checkpoints[-1].at
+    assert not gating(check(Case(with_load(history, Load(at=end, seconds=60, operator=0.1)))))
+    assert gating(check(Case(with_load(history, Load(at=end, seconds=60, operator=0.9)))))
+
+
+def with_load(history: History, load: Load) -> History:
+    return History([*history.records, load])
 
 
 def test_a_child_made_twice_within_the_bound_violates() -> None:

@@ -10,8 +10,10 @@ from conformance.history.history import History
 from conformance.history.records import CheckpointEnd, Step
 from conformance.judge.case import Case
 from conformance.judge.checks import status_truth
+from conformance.judge.checks.parts import truth
 from conformance.judge.verdict import judge
 from conformance.model.graph import Graph
+from conformance.model.state import Obj
 from conformance.model.transition import add_multinode, remove_multinode, scale, set_image
 from conformance.model.verdict import Finding, Verdict
 from tests.builders import (
@@ -326,3 +328,17 @@ def test_ready_beside_a_left_over_gang_object_is_no_lie_of_its_own() -> None:
     h.become([*settled(SINGLE, generation=2), left], after=0.5)
     h.checkpoint(SINGLE, end=CheckpointEnd.DEADLINE)
     assert found(h) == []
+
+
+@pytest.mark.parametrize("first", ["main", "proxy"])
+def test_a_sidecar_does_not_hide_which_image_a_workload_asks_for(first: str) -> None:
+    containers = [
+        {"name": "main", "image": "vllm-runtime:2.0.0"},
+        *({"name": f"proxy-{n}", "image": f"proxy:{n}.0.0"} for n in range(5)),
+    ]
+    spec = {"containers": containers if first == "main" else containers[::-1]}
+    raw = {
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "w", "uid": "w"},
+        "spec": {"replicas": 3, "template": {"spec": spec}},
+    }  # fmt: skip
+    assert truth.shown(Obj(raw)) == (1, 3, "vllm-runtime:2.0.0")

@@ -115,7 +115,7 @@ def _counting(point: CasePoint) -> _Counting:
     signs = [write.at for write in case.log.requests(started, hold.end)]
     changes = case.log.changes(started, hold.end)
     signs += [change.at for change in changes if case.log.writer(change) is Actor.OPERATOR]
-    since = max(hold.start, min(signs, default=started) + FIRST_PASS)
+    since = max(hold.start, case.after_turn(min(signs, default=started), FIRST_PASS))
     # Of a start before the case, the case's objects were not there to be listed.
     in_case = started > case.history.steps[0].sent_at
     return _Counting(since=since, begin=started if in_case else since, restarted=in_case)

@@ -13,7 +13,7 @@ from conformance.judge.checks.parts.services import Wish, service_of, wish
 from conformance.judge.intent import intent
 from conformance.judge.mismatch import Mismatch
 from conformance.judge.state.coexistence import coexistence
-from conformance.judge.state.size import images_in, rollout, size_as_reported
+from conformance.judge.state.size import main_image, rollout, size_as_reported
 from conformance.judge.state.status import ready_claim, unobserved
 from conformance.judge.writers import of_graph
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, Graph
@@ -75,7 +75,7 @@ def contradictions(case: Case, event: Event) -> list[Mismatch]:
 def was_well(case: Case, event: Event) -> bool:
     """True if nothing contradicted Ready for as long as an operator's cache may lag."""
     history = case.history
-    begin = event.at - case.bounds.claim_window
+    begin = case.before_turn(event.at, case.bounds.claim_window)
     within = [e.revision for e in history.between(begin, event.at) if e.revision < event.revision]
     # The state that the window began with counts, too.
     states = (history.at(revision) for revision in (history.revision_at(begin), *within))
@@ -124,16 +124,15 @@ def _is_for(case: Case, change: Change, old: Graph | None, new: Graph | None) ->
         return False
     if change.act is Act.DELETED or now is None or then is None or wish(now) == wish(then):
         return True
-    rows = zip(wish(now), wish(then), _shown(change.obj) or (), strict=False)
+    rows = zip(wish(now), wish(then), shown(change.obj) or (), strict=False)
     return any(asked != before and asked == given for asked, before, given in rows)
 
 
-def _shown(obj: Obj) -> Wish | None:
+def shown(obj: Obj) -> Wish | None:
     """What a component or a workload asks for; None for any other object."""
     row = workload_kind(obj)
     if row is not None:
-        templates = (template for _, template in row.templates_of(obj))
-        images = [image for one in templates for image in images_in(one.get("spec") or {})]
-        return row.size_of(obj), row.groups_of(obj), images[0] if images else ""
+        templates = (template.get("spec") or {} for _, template in row.templates_of(obj))
+        return row.size_of(obj), row.groups_of(obj), main_image(next(templates, {}))
     asked = intent(obj)
     return wish(asked.services[0]) if asked is not None else None
