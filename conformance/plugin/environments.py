@@ -174,5 +174,5 @@ class TestEnvironment:
             pid = operator.control.pid
             Measured(
                 operator=() if pid is None else (pid,), platform=cluster.pids,
-                users=(*operator.users, *self._managers),
+                users=(*operator.users, *self._managers), own=(operator.settings.namespace,),
             ).write(self.directory)  # fmt: skip

@@ -78,7 +78,10 @@ def _make(item: pytest.Item, *, mark: CaseMark, environment: CaseEnvironment, ap
     name, bounds = case_id(item), environment.bounds
     namespace = namespace_name(name)
     case_begins(environment.recording, namespace)
-    tail = Tail(environment.recording, namespace, other_namespaces=True, lag=bounds.recorder_lag)
+    tail = Tail(
+        environment.recording, namespace, other_namespaces=True, lag=bounds.recorder_lag,
+        alone=ATTEMPTS in item.stash,
+    )  # fmt: skip
     open_namespace(api, namespace, bounds=bounds, run=environment.run)
     header = environment.header(
         case=name, feature=mark.feature, title=title_of(item), namespace=namespace, race=mark.race,

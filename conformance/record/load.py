@@ -17,6 +17,8 @@ from conformance.record.meter import Measured, Meter
 STRETCH_SECONDS = 0.5
 """Shorter than the pauses that an operator with an empty queue makes, longer than those between two
 requests of one that limits its own rate (20 a second and fewer, in client-go)."""
+_NO_WORK = ("events", "leases")
+"""What operators write beside their work, at a pace of their own."""
 _PING_SECONDS = 1.0
 _PING = "/api/v1/namespaces/default"
 
@@ -35,7 +37,9 @@ class LoadWatch:
 
     def wrote(self, write: Write) -> None:
         """Take in a request of the audit log."""
-        if write.user in self._measured.users:
+        measured = self._measured
+        works = write.namespace not in ("", *measured.own) and write.resource not in _NO_WORK
+        if write.user in measured.users and works:
             self._requests[write.namespace] += 1
 
     def sign(self, at: float) -> LoadSign | None:

@@ -25,6 +25,8 @@ class Measured:
     operator: tuple[int, ...] = ()
     platform: tuple[int, ...] = ()
     users: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    """Namespaces of the operator's own: what it writes there is no work for anybody's graph."""
 
     @staticmethod
     def file(directory: Path) -> Path:

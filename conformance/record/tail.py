@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections import defaultdict
 from collections.abc import Iterable
@@ -20,7 +21,8 @@ from conformance.record.files import LoadSign, RecordFiles
 class Tail(RecordFiles):
     """The record of one namespace, and of what elsewhere concerns it, as it grows (see `Elsewhere`,
     also for `other_namespaces`). Make it before the namespace: gap marks count from then on. `lag`:
-    how many seconds the recorder may show no sign of life. Not thread-safe."""
+    how many seconds the recorder may show no sign of life. `alone`: no other case runs, so what the
+    operator does elsewhere is no excuse. Not thread-safe."""
 
     def __init__(
         self,
@@ -29,10 +31,12 @@ class Tail(RecordFiles):
         *,
         other_namespaces: bool = False,
         lag: float = Bounds().recorder_lag,
+        alone: bool = False,
     ) -> None:
         if not namespace:
             raise ValueError("a Tail needs a namespace, found an empty name")
         super().__init__(directory, lag=lag)
+        self._alone = alone
         self.namespace = namespace
         self.records: list[Record] = []
         """Everything so far, in order of reading; those of one kind in order of revision."""
@@ -67,7 +71,8 @@ class Tail(RecordFiles):
             elif isinstance(sign, Gap) and sign.at >= self.since:
                 self.records.append(sign)
             elif isinstance(sign, LoadSign) and sign.at >= self.since:
-                self.records.append(sign.seen_from(self.namespace))
+                load = sign.seen_from(self.namespace)
+                self.records.append(dataclasses.replace(load, elsewhere=0) if self._alone else load)
         self._check_alive()
         return self.records[start:]
 

@@ -62,6 +62,7 @@ class ComponentController:
         self._timed = defects.Timed(cluster)
         self._returning = defects.ReturningDeployments(cluster)
         self._stuck: set[str] = set()
+        self._slow = defects.Slow(self._timed, faults)
 
     def reconcile(self, key: Key) -> None:
         component = self._cluster.store(COMPONENT).get(key)
@@ -71,6 +72,8 @@ class ComponentController:
             self._finalize(component)
             return
         if self._graph_forbids(component) or uid_of(component) in self._stuck:
+            return
+        if self._slow.waits(component, key, self._wake_after):
             return
         component = self._cluster.add_finalizer(COMPONENT, component)
         problems = component_problems(component, self._single_node)

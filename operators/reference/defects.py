@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Callable
 from typing import Any
 
 from .children import Builder, Plan
@@ -17,6 +18,7 @@ from .objects import (
     POD_GROUP,
     SERVICE,
     SINGLE_NODE,
+    Key,
     Kind,
     Object,
     digest,
@@ -32,6 +34,7 @@ SPIN_SECONDS = 0.2
 BOTH_SECONDS = 5.0
 # Longer than any hold window, shorter than a case.
 BACK_SECONDS = 8.0
+STEP_SECONDS = 60.0
 
 
 def keep_live_values(plan: Plan, cluster: Cluster, faults: Faults) -> None:
@@ -219,3 +222,32 @@ def _at(spec: Any, path: tuple[str, ...]) -> Any:
 
 def _restamp(body: Object) -> None:
     meta(body)["annotations"][HASH_ANNOTATION] = digest([body["spec"], labels_of(body)])
+
+
+class Slow:
+    """Components that were changed and wait for their turn: for ever, or a minute for each step."""
+
+    def __init__(self, timed: Timed, faults: Faults) -> None:
+        self._timed = timed
+        self._faults = faults
+        self._seen: dict[str, Object] = {}
+        self._looks_at: dict[str, float] = {}
+
+    def waits(self, component: Object, key: Key, wake_after: Callable[[Key, float], None]) -> bool:
+        """True if a fault leaves this component alone for now."""
+        uid = uid_of(component)
+        first = self._seen.setdefault(uid, component)
+        if generation_of(component) == generation_of(first):
+            return False
+        if self._faults.on(Fault.STUCK_FOR_ONE_GRAPH):
+            here = meta(component)["namespace"]
+            others = (one for one in self._seen.values() if meta(one)["namespace"] != here)
+            wake_after(key, max(map(self._timed.touch_service, others), default=SPIN_SECONDS))
+            return True
+        if self._faults.on(Fault.ONE_STEP_A_MINUTE):
+            now = time.monotonic()
+            if now < self._looks_at.setdefault(uid, now + STEP_SECONDS):
+                wake_after(key, self._looks_at[uid] - now)
+                return True
+            self._looks_at[uid] = now + STEP_SECONDS
+        return False

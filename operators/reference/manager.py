@@ -13,7 +13,7 @@ import urllib3
 from .client import ApiError, Client
 from .cluster import Cluster
 from .component_controller import ComponentController
-from .faults import Faults
+from .faults import Fault, Faults
 from .graph_controller import GraphController
 from .objects import (
     CHILDREN,
@@ -29,6 +29,8 @@ from .objects import (
     Kind,
     Object,
     controller_of,
+    generation_of,
+    is_terminating,
     key_of,
     labels_of,
     meta,
@@ -55,6 +57,7 @@ class Manager:
     """The running operator, without its servers."""
 
     def __init__(self, client: Client, faults: Faults, *, single_node: Kind = DEPLOYMENT) -> None:
+        self._faults = faults
         self.cluster = Cluster(client, faults)
         self._queue: WorkQueue[_Work] = WorkQueue()
         self._stopped = threading.Event()
@@ -62,7 +65,7 @@ class Manager:
             self.cluster,
             faults,
             single_node=single_node,
-            wake_component=self._wake_component,
+            wake_component=self._wake_accepted,
             wake_after=lambda key, wait: self._queue.add_after(_Work(_Target.GRAPH, key), wait),
         )
         self._components = ComponentController(
@@ -96,6 +99,10 @@ class Manager:
     def _wake_component(self, key: Key) -> None:
         self._queue.add(_Work(_Target.COMPONENT, key))
 
+    def _wake_accepted(self, key: Key) -> None:
+        if not self._faults.on(Fault.STUCK_UNTIL_WOKEN):
+            self._wake_component(key)
+
     def _connect(self) -> None:
         informers = self.cluster.informers
         informers[GRAPH].on_change(self._graph_changed)
@@ -106,14 +113,20 @@ class Manager:
             informers[kind].on_change(self._descendant_changed)
 
     def _graph_changed(self, old: Object | None, new: Object | None) -> None:
+        edited = old is not None and new is not None and not is_terminating(new)
         for obj in _either(old, new):
             key = key_of(obj)
             self._wake_graph(key)
+            if edited and self._faults.on(Fault.STUCK_UNTIL_WOKEN):
+                continue
             # Components hold back while their graph is unknown or going.
             for component in self.cluster.store(COMPONENT).owned_by(meta(obj)["uid"]):
                 self._wake_component(key_of(component))
 
     def _component_changed(self, old: Object | None, new: Object | None) -> None:
+        edited = new is not None and generation_of(new) > 1 and not is_terminating(new)
+        if edited and self._faults.on(Fault.STUCK_UNTIL_WOKEN):
+            return
         for obj in _either(old, new):
             self._wake_component(key_of(obj))
             self._wake_owner(obj, GRAPH)

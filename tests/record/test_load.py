@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import time
 from pathlib import Path
@@ -37,6 +38,20 @@ def test_requests_of_the_operator_are_counted_by_namespace(tmp_path: Path) -> No
     after = watch.sign(start + 3 * STRETCH_SECONDS)
     assert after is not None
     assert not after.requests
+
+
+def test_what_operators_write_beside_their_work_is_nobodys_graph(tmp_path: Path) -> None:
+    watch = LoadWatch(tmp_path)
+    Measured(users=("operator",), own=("operator-system",)).write(tmp_path)
+    start = time.time()
+    watch.sign(start + STRETCH_SECONDS)
+    watch.wrote(write("operator", "operator-system"))
+    watch.wrote(write("operator", ""))
+    watch.wrote(dataclasses.replace(write("operator", "a"), resource="leases"))
+    watch.wrote(dataclasses.replace(write("operator", "a"), resource="events"))
+    sign = watch.sign(start + 2 * STRETCH_SECONDS)
+    assert sign is not None
+    assert not sign.requests
 
 
 def test_a_case_sees_who_the_operator_worked_for() -> None:

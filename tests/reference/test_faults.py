@@ -389,6 +389,35 @@ def test_what_could_not_be_built_is_looked_at_again(
     assert is_ready(api) != bool(faults)
 
 
+@pytest.mark.parametrize(
+    "fault", [Fault.STUCK_FOR_ONE_GRAPH, Fault.ONE_STEP_A_MINUTE, Fault.STUCK_UNTIL_WOKEN]
+)
+def test_a_changed_component_waits_for_ever(api: FakeApi, start: Start, fault: Fault) -> None:
+    operator = deploy(api, start, fault)
+    set_worker(api, multinode=MULTI)
+    operator.settle()
+    assert "g-worker" in api.names(DEPLOYMENT)
+    assert api.names(LWS) == []
+    assert not is_ready(api)
+
+
+def test_a_step_a_minute_is_a_step(
+    api: FakeApi, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reference.defects.STEP_SECONDS", 0.5)
+    operator = deploy(api, start, Fault.ONE_STEP_A_MINUTE)
+    set_worker(api, multinode=MULTI)
+    operator.wait(lambda: api.names(LWS) == ["g-worker-0"])
+
+
+def test_what_was_missed_is_done_when_something_else_happens(api: FakeApi, start: Start) -> None:
+    operator = deploy(api, start, Fault.STUCK_UNTIL_WOKEN)
+    set_worker(api, multinode=MULTI)
+    operator.settle()
+    api.edit(DEPLOYMENT, "g-worker", lambda one: one["metadata"].update(annotations={"a": "b"}))
+    operator.wait(lambda: api.names(LWS) == ["g-worker-0"])
+
+
 @pytest.mark.parametrize("toggled", [True, False], ids=["toggled", "as it was made"])
 def test_deployment_of_what_was_toggled_comes_back_at_a_restart(
     api: FakeApi, start: Start, toggled: bool
