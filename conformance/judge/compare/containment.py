@@ -126,7 +126,7 @@ class _Pair:
             yield Difference(f"{prefix}image", wanted["image"], there.get("image"))
         for variable in wanted.get("env") or ():
             have = _by(there.get("env"), "name", variable.get("name"))
-            if have is None or not contains(variable, _plain(have)):
+            if have is None or not contains(variable, have):
                 field = f"{prefix}env.{variable.get('name')}"
                 yield Difference(field, _value(variable), _value(have))
         for source in wanted.get("envFrom") or ():
@@ -191,11 +191,6 @@ def _words(texts: Sequence[str]) -> list[str]:
 def _by(items: Any, key: str, value: Any) -> Mapping[str, Any] | None:
     mappings = (item for item in items or () if isinstance(item, Mapping))
     return next((item for item in mappings if item.get(key) == value), None)
-
-
-def _plain(variable: Mapping[str, Any]) -> Mapping[str, Any]:
-    # An empty value is left out by the API.
-    return variable if "value" in variable or "valueFrom" in variable else {**variable, "value": ""}
 
 
 def _value(variable: Mapping[str, Any] | None) -> Any:

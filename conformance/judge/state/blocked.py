@@ -51,11 +51,7 @@ def _status(snapshot: Snapshot, unreached_graphs: set[str]) -> list[Mismatch]:
         text = _wrong_status(root, snapshot, reached=root.name not in unreached_graphs)
         if text:
             found.append(mismatch(name, f"{noun(root)} {text}", root, place=(root.name, "")))
-    missing = {row.graph for row in unready(snapshot) if not row.objects}
-    for graph in missing:
-        about, message = f"DGD/{graph}", f"DGD {graph} does not exist"
-        found.append(mismatch(name, message, place=(graph, ""), about=about))
-    return found
+    return found + [row for row in unready(snapshot) if not row.objects]  # those that do not exist
 
 
 def _wrong_status(root: Obj, snapshot: Snapshot, *, reached: bool) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from conformance.judge.mismatch import Mismatch, mismatch
 from conformance.judge.snapshot import ServiceSnapshot, Snapshot
-from conformance.judge.wording import nouns
+from conformance.judge.wording import nouns, verb
 from conformance.model.kinds import WORKLOADS
 from conformance.model.state import Obj
 from conformance.model.verdict import CheckerName
@@ -53,7 +53,8 @@ def coexistence(snapshot: Snapshot) -> list[Mismatch]:
     """One mismatch for each service that has two of what it may have one of."""
     found = []
     for row in doublings(snapshot):
-        what = f"{nouns(row.stale)} of service {row.service.name} still exists"
+        still = verb(len(row.stale), "exists", "exist")
+        what = f"{nouns(row.stale)} of service {row.service.name} still {still}"
         message = f"{what} beside {nouns(row.kept)}"
         place = row.service.place
         found.append(mismatch(CheckerName.COEXISTENCE, message, *row.objects, place=place))

@@ -170,3 +170,34 @@ def test_the_checker_compares_the_annotations_of_templates_and_pods() -> None:
 def test_a_profile_may_except_a_field_by_its_name() -> None:
     exception = {"field": "annotations.example.com/note", "reason": "r"}
     assert gating(check(Case(_scaled(keep=False, fidelity_exceptions=[exception]).history()))) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ({"value": ""}, {}),
+        ({"value": None}, {}),
+        ({"value": "x"}, {"value": "x"}),
+        ({}, {}),
+    ],
+)
+def test_a_variable_without_a_value_is_kept_as_the_api_keeps_it(
+    written: dict[str, Any], kept: dict[str, Any]
+) -> None:
+    service = WORKER.replace(container={"env": [{"name": "A", **written}]}, pod={})
+    spec = {"containers": [{"name": "main", "env": [{"name": "A", **kept}]}]}
+    found = pod_differences(
+        service, spec=spec, labels=dict(service.pod_labels),
+        annotations=dict(service.pod_annotations), reserved=(), runs=True,
+    )  # fmt: skip
+    assert "env.A" not in [one.field for one in found]
+
+
+def test_a_variable_that_lost_its_value_is_missing() -> None:
+    service = WORKER.replace(container={"env": [{"name": "A", "value": "x"}]}, pod={})
+    found = pod_differences(
+        service, spec={"containers": [{"name": "main", "env": [{"name": "A"}]}]},
+        labels=dict(service.pod_labels), annotations=dict(service.pod_annotations), reserved=(),
+        runs=True,
+    )  # fmt: skip
+    assert "env.A" in [one.field for one in found]

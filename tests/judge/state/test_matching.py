@@ -566,3 +566,10 @@ def test_status_without_an_entry_for_a_service_at_zero_is_said_and_not_waited_fo
     assert messages(mismatches_at(look, blocked_target=False)) == [
         "status-truth: status.components of DGD agg lacks service Worker of the spec"
     ]
+
+
+def test_several_old_workloads_agree_with_their_verb() -> None:
+    old = find(settled(SINGLE), "Deployment", "agg-worker")
+    older = edited(edited(old, "metadata", "name", to="older"), "metadata", "uid", to="older")
+    told = found([*settled(MULTI), old, older], MULTI)
+    assert any("still exist beside LeaderWorkerSet" in message for message in told), told
