@@ -7,6 +7,7 @@ import threading
 import time
 from typing import Any
 
+from conformance.driver.admission import Admission, Place
 from conformance.driver.case_journal import CaseJournal
 from conformance.driver.environment import CaseEnvironment
 from conformance.driver.fresh import FreshStates
@@ -73,7 +74,9 @@ class CaseRun:
         self._line = WaitLine(
             path=environment.results / "live" / f"{process}.waiting", case=self.case
         )
-        self._fresh = FreshStates(environment, api, self._line)
+        self._admission = Admission(environment.recording / "admission")
+        self._place: Place | None = None
+        self._fresh = FreshStates(environment, api, self._line, self._admission)
         self._journal = CaseJournal(
             environment.recording / "journal" / f"{self.namespace}.jsonl", namespace=self.namespace
         )
@@ -117,6 +120,12 @@ class CaseRun:
         self._record.tail.close()
         self._journal.close()
 
+    def _admit(self) -> None:
+        """Wait for a place among those that deploy or change; kept until all that is sent now is
+        reached."""
+        if self._place is None:
+            self._place = self._admission.enter()
+
     def _note(
         self, sent: Sent, wanted: dict[str, Graph], *, before: Graph | None, after: Graph | None,
         **fields: Any,
@@ -148,9 +157,10 @@ class CaseRun:
         wait = Wait(
             record=self._record, wanted=wanted, bounds=bounds, since=since, hold=hold,
             deadline=bounds.deletion_deadline if deleting else bounds.deadline, blocked=blocked,
-            requests=int(requests) if judged else None,
+            requests=int(requests) if judged else None, place=self._place,
         )  # fmt: skip
         ended = wait.until_held(self._line)
+        self._place = None
         failed = ended.end is not CheckpointEnd.HELD
         verified: dict[str, int] = {}
         disagreed: dict[str, str] = {}

@@ -8,6 +8,7 @@ import time
 
 from filelock import FileLock
 
+from conformance.driver.admission import Admission
 from conformance.driver.environment import CaseEnvironment
 from conformance.driver.hold import LiveRecord, Wait
 from conformance.driver.namespaces import namespace_name, open_namespace
@@ -47,8 +48,11 @@ class ThrowAway:
 class FreshStates:
     """Makes and keeps fresh states; workers of one run share them through files and locks."""
 
-    def __init__(self, environment: CaseEnvironment, api: Api, line: WaitLine) -> None:
+    def __init__(
+        self, environment: CaseEnvironment, api: Api, line: WaitLine, admission: Admission
+    ) -> None:
         self._environment = environment
+        self._admission = admission
         self._api = api
         self._line = line
         # Shared by all clusters of the operator: where a graph was deployed makes no difference.
@@ -75,11 +79,13 @@ class FreshStates:
 
     def _deploy(self, graph: Graph) -> Fresh:
         environment, bounds = self._environment, self._environment.bounds
+        place = self._admission.enter()
         deploy = ThrowAway(
             graph, stem=f"fresh-{graph.name}", api=self._api, environment=environment
         )
         answer = deploy.sent.answer
         if not answer.ok:
+            place.leave()
             problem = f"a fresh deploy was answered HTTP {answer.code}: {answer.message}"
             return Fresh(graph=graph, namespace=deploy.namespace, problem=problem)
         header = environment.header(
@@ -88,6 +94,7 @@ class FreshStates:
         wait = Wait(
             record=LiveRecord(deploy.tail, header), wanted=deploy.wanted, bounds=bounds,
             since=time.time(), deadline=bounds.deadline, hold=bounds.hold, what="fresh deploy: ",
+            place=place,
         )  # fmt: skip
         ended = wait.until_held(self._line)
         objects = tuple(obj.raw for obj in deploy.tail.state())

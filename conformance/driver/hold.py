@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from conformance.driver.admission import Place
 from conformance.driver.waiting import WaitLine, until
 from conformance.history.load import had_turn
 from conformance.history.records import CheckpointEnd, Event, EventType, Header, Load
@@ -89,6 +90,8 @@ class Wait:
     it: an operator that backs off from what it cannot do comes to rest."""
     what: str = ""
     """What is said before what is still awaited."""
+    place: Place | None = None
+    """Left once the state matches: what then is waited for is no work."""
     held_since: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -145,6 +148,8 @@ class Wait:
         if self.held_since is not None:
             counted = [write.change.at for write in self.record.log.counted(self.held_since, now)]
             self.held_since = max([self.held_since, *counted, *(moved if self.blocked else ())])
+        if self.place and (self.held_since is not None or self.place.overdue):
+            self.place.leave(self.record.loads)
         if self.held_since is not None and now - self.held_since >= self.hold:
             # When the operator last sent a request too many for a hold window that ends now.
             busy = None

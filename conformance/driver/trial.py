@@ -59,6 +59,7 @@ class Trial(CaseRun):
         door = door or self.door
         graph = self._annotated(graph)
         body = manifest(graph, version=door.version, namespace=self.namespace)
+        self._admit()
         self._note(
             self._requests.create(body, door=door), self._graphs, before=None, after=graph,
             name=f"deploy {graph.name}", kinds=(ChangeKind.DEPLOY,), judged=judged, door=str(door),
@@ -91,6 +92,7 @@ class Trial(CaseRun):
                 answer={"superseded": "the graph already is as this step asks"},
             )  # fmt: skip
         else:
+            self._admit()
             self._note(
                 self._requests.change(transition, before=before, door=door), self._graphs,
                 before=before, after=after, name=transition.name, kinds=transition.kinds,
@@ -101,6 +103,7 @@ class Trial(CaseRun):
 
     def delete(self, graph: Graph, *, propagation: str = "Background") -> None:
         """Delete a graph in the background or the foreground."""
+        self._admit()
         self._note(
             self._requests.delete(GRAPH_KIND, graph.name, propagation=propagation), self._graphs,
             before=self._graphs[graph.name], after=None, name=f"delete {graph.name}",
@@ -134,6 +137,7 @@ class Trial(CaseRun):
         )
         body["metadata"]["annotations"] = dict(self.profile.graph_annotations)
         component = Graph(name=name, services=(service,))
+        self._admit()
         self._note(
             self._requests.create(body), self._components, before=None, after=component,
             name=f"deploy {name}", kinds=(ChangeKind.DEPLOY,), judged=False, door=str(self.door),
@@ -153,6 +157,7 @@ class Trial(CaseRun):
             name = component_of(self.state(), name, transition.services[0], self.profile).name
         before = wanted[owner.name]
         multinode = None if node_count is None else {"nodeCount": node_count}
+        self._admit()
         sent = self._requests.merge(COMPONENT_KIND, name, {"spec": {"multinode": multinode}})
         self._note(
             sent, wanted, before=before, after=transition.apply(before) if bare else before,

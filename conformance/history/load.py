@@ -15,8 +15,11 @@ from conformance.model.bounds import REQUEST_AT_EASE
 
 def counted(load: Load) -> float:
     """The share of a stretch that counts, from 0 to 1."""
-    if load.elsewhere and not load.here:
-        return 0.0
+    return 0.0 if load.elsewhere and not load.here else processor_share(load)
+
+
+def processor_share(load: Load) -> float:
+    """The least of what operator and platform got of the time that they asked for, from 0 to 1."""
     answering = min(1.0, REQUEST_AT_EASE / load.request) if load.request else 1.0
     return min(load.operator, load.platform, answering)
 
