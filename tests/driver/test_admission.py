@@ -1,7 +1,5 @@
 """How many graphs are deployed or changed at once follows from how it goes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
