@@ -209,6 +209,22 @@ def test_ready_before_the_groups_controller_has_looked_is_a_lie_that_names_it() 
     assert why in finding.message
 
 
+def test_ready_before_a_statefulset_of_the_groups_controller_was_looked_at_is_no_lie() -> None:
+    """Seen of a build under load: the LeaderWorkerSet had been observed and said Available, and which
+    of the two controllers below came first was left to the machine."""
+    three, one = a_graph(node_count=2, replicas=3), a_graph(node_count=2, replicas=1)
+    h = HistoryBuilder()
+    h.deployed(three)
+    h.wait(10)
+    h.step(scale("Worker", to=1), three)
+    below = find(settled(one), "StatefulSet", "agg-worker-0")
+    unseen = edited(below, "metadata", "generation", to=2) | {"status": {"observedGeneration": 1}}
+    h.become(swapped(settled(one, generation=2), unseen), after=0.5)
+    h.become(settled(one, generation=2), after=1)
+    h.checkpoint(one)
+    assert found(h) == []
+
+
 def test_ready_with_a_left_over_at_the_deadline_is_a_lie() -> None:
     h = toggled()
     h.become(

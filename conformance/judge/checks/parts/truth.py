@@ -10,12 +10,13 @@ from conformance.judge.changes import Act, Change
 from conformance.judge.checks.parts.services import Wish, service_of, wish
 from conformance.judge.intent import intent
 from conformance.judge.mismatch import Mismatch
+from conformance.judge.snapshot import Snapshot
 from conformance.judge.state.coexistence import coexistence
 from conformance.judge.state.size import main_image, rollout, size_as_reported
 from conformance.judge.state.status import ready_claim, unobserved
 from conformance.judge.writers import of_graph
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, Graph
-from conformance.model.kinds import Actor, workload_kind
+from conformance.model.kinds import Actor, of_platform, workload_kind
 from conformance.model.state import Obj, State
 
 
@@ -47,10 +48,16 @@ def untrue(case: Case, state: State, root: Obj) -> list[Mismatch]:
     rest = State(staying, revision=state.revision, at=state.at)
     graphs, components = ((asked,), ()) if root.kind == GRAPH_KIND else ((), (asked,))
     snapshot = case.snapshot(rest, graphs, components)
-    # The graph's own observedGeneration is what the claim is of, not a contradiction to it. That of a
-    # workload explains sizes, and so goes before them.
-    unseen = [row for row in unobserved(snapshot) if root.uid not in row.objects]
+    # That of a workload explains sizes, and so goes before them.
+    unseen = [row for row in unobserved(snapshot) if _asked_below(snapshot, root, row)]
     return [*coexistence(snapshot), *unseen, *size_as_reported(snapshot), *rollout(snapshot)]
+
+
+def _asked_below(snapshot: Snapshot, root: Obj, row: Mismatch) -> bool:
+    """True for what an operator has to ask before it claims Ready: not the graph's own status, which is
+    the claim itself, nor what a workload's controller makes, for which the workload's status speaks."""
+    objects = (snapshot.state.get(uid) for uid in row.objects)
+    return any(obj and obj.uid != root.uid and not of_platform(obj) for obj in objects)
 
 
 def contradictions(case: Case, event: Event) -> list[Mismatch]:
