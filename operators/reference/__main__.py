@@ -14,6 +14,7 @@ from typing import Any
 from .client import Client, ConfigError, in_pod, load_kubeconfig
 from .faults import FAULTS, Faults, Policy, UnknownFaultError
 from .manager import Manager
+from .manners import Manner
 from .objects import DEPLOYMENT, SINGLE_NODE
 from .webhooks import Admission, WebhookServer
 
@@ -34,7 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         faults = Faults(options.fault)
         where = load_kubeconfig(options.kubeconfig) if options.kubeconfig else in_pod()
         single_node = SINGLE_NODE[options.single_node_kind]
-        manager = Manager(Client(where), faults, single_node=single_node)
+        manner = Manner(options.manner)
+        manager = Manager(Client(where), faults, single_node=single_node, manner=manner)
         admission = Admission(
             Policy(options.policy),
             faults,
@@ -85,6 +87,12 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         choices=list(SINGLE_NODE),
         default=DEPLOYMENT.kind,
         help="what runs a component without multinode (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--manner",
+        choices=[manner.value for manner in Manner],
+        default=Manner.USUAL.value,
+        help="how to carry a change out (default: %(default)s)",
     )
     parser.add_argument("--fault", action="append", default=[], metavar="NAME", help="repeatable")
     parser.add_argument("--list-faults", action="store_true", help="print the faults and exit")

@@ -4,6 +4,7 @@ import copy
 from dataclasses import dataclass, field
 
 from .faults import Fault, Faults
+from .manners import Manner, hashed
 from .objects import (
     COMPONENT,
     DEPLOYMENT,
@@ -67,16 +68,24 @@ class Builder:
     """Builds the children of one component object."""
 
     def __init__(
-        self, component: Object, faults: Faults, *, single_node: Kind = DEPLOYMENT
+        self,
+        component: Object,
+        faults: Faults,
+        *,
+        single_node: Kind = DEPLOYMENT,
+        manner: Manner = Manner.USUAL,
+        owner: tuple[Object, Kind] | None = None,
     ) -> None:
-        self._owner = component
+        """`owner`: whom the children belong to, if not the component."""
+        self._owner, self._owner_kind = owner or (component, COMPONENT)
         self._faults = faults
         self._single_node = single_node
+        self._manner = manner
         self._spec: Object = component.get("spec") or {}
         self._name: str = meta(component)["name"]
         self._namespace: str = meta(component)["namespace"]
-        owner = controller_of(component)
-        self._graph = owner["name"] if owner and owner.get("kind") == GRAPH.kind else ""
+        parent = controller_of(component)
+        self._graph = parent["name"] if parent and parent.get("kind") == GRAPH.kind else ""
         self._nodes = node_count(self._spec)
 
     def plan(self) -> Plan:
@@ -84,8 +93,11 @@ class Builder:
         if self._nodes > 1:
             self._require_multinode_parts()
             plan = Plan(LWS, self._leader_worker_set())
+            stem = self._name
+            if self._manner is Manner.HASHED_NAMES:
+                stem = meta(plan.workload)["name"]
             groups = range(replicas_of(self._spec))
-            plan.gangs = [self._pod_group(group) for group in groups]
+            plan.gangs = [self._pod_group(f"{stem}-{group}") for group in groups]
         else:
             plan = Plan(self._single_node, self._single_node_workload())
         plan.services = [self._service()]
@@ -115,7 +127,7 @@ class Builder:
             "annotations": {HASH_ANNOTATION: digest([spec, labels])},
         }
         if not (kind is POD_GROUP and self._faults.on(Fault.OWNERREF_MISSING)):
-            metadata["ownerReferences"] = [owner_reference(self._owner, COMPONENT)]
+            metadata["ownerReferences"] = [owner_reference(self._owner, self._owner_kind)]
         return {"metadata": metadata, "spec": spec}
 
     def _single_node_workload(self) -> Object:
@@ -129,7 +141,12 @@ class Builder:
         else:
             # All replicas are alike: none has to wait for the one before it.
             spec |= {"serviceName": self._name, "podManagementPolicy": "Parallel"}
-        return self._child(self._single_node, self._name, spec, labels=self.labels())
+        return self._workload(self._single_node, self._name, spec)
+
+    def _workload(self, kind: Kind, name: str, spec: Object) -> Object:
+        if self._manner is Manner.HASHED_NAMES:
+            name = hashed(self._name, spec)
+        return self._child(kind, name, spec, labels=self.labels())
 
     def _strategy(self) -> Object:
         annotations = self._pod_metadata().get("annotations") or {}
@@ -157,11 +174,11 @@ class Builder:
         name = f"{self._name}-0"
         if self._faults.on(Fault.OLD_GENERATION_KEPT):
             name = f"{self._name}-n{self._nodes}"
-        return self._child(LWS, name, spec, labels=self.labels())
+        return self._workload(LWS, name, spec)
 
-    def _pod_group(self, group: int) -> Object:
+    def _pod_group(self, name: str) -> Object:
         spec = {"minMember": self._nodes}
-        return self._child(POD_GROUP, f"{self._name}-{group}", spec, labels=self.labels())
+        return self._child(POD_GROUP, name, spec, labels=self.labels())
 
     def _service(self) -> Object:
         labels = self.labels()

@@ -8,6 +8,7 @@ from .children import Builder, Plan, UnbuildableError
 from .client import ApiError
 from .cluster import Cluster, ForeignObjectError, KindNotServedError, StillTerminatingError
 from .faults import Fault, Faults
+from .manners import Manner, Pace
 from .objects import (
     COMPONENT,
     DEPLOYMENT,
@@ -49,12 +50,15 @@ class ComponentController:
         faults: Faults,
         *,
         single_node: Kind = DEPLOYMENT,
+        manner: Manner = Manner.USUAL,
         wake_graph: Callable[[Key], None],
         wake_after: Callable[[Key, float], None],
     ) -> None:
         self._cluster = cluster
         self._faults = faults
         self._single_node = single_node
+        self._manner = manner
+        self._pace = Pace(manner)
         self._wake_graph = wake_graph
         self._wake_after = wake_after
         self._timed = defects.Timed(cluster)
@@ -65,6 +69,9 @@ class ComponentController:
     def reconcile(self, key: Key) -> None:
         component = self._cluster.store(COMPONENT).get(key)
         if component is None:
+            return
+        if (wait := self._pace.left(component)) > 0:
+            self._wake_after(key, wait)
             return
         if is_terminating(component):
             self._finalize(component)
@@ -80,7 +87,9 @@ class ComponentController:
             self._write_status(component, Verdict(False, "ValidationFailed", message), None)
             return
         try:
-            plan = Builder(component, self._faults, single_node=self._single_node).plan()
+            plan = Builder(
+                component, self._faults, single_node=self._single_node, manner=self._manner
+            ).plan()
         except UnbuildableError as error:
             # The present workload keeps serving: without it there would be none at all.
             self._write_status(component, Verdict(False, "TargetNotBuildable", str(error)), None)
@@ -90,7 +99,7 @@ class ComponentController:
         defects.keep_live_values(plan, self._cluster, self._faults)
         if self._faults.on(Fault.DEPLOYMENT_BACK_AT_RESTART):
             self._returning.come_at_start(component, plan)
-        blocked = self._apply_workload(component, plan)
+        blocked = self._make_room(component, plan) or self._apply_workload(component, plan)
         if blocked is None:
             failure = self._apply_services(component, plan)
             surplus = self._remove_surplus(component, plan)
@@ -138,6 +147,18 @@ class ComponentController:
         """
         self._cluster.delete(kind, child, foreground=kind in WORKLOADS)
 
+    def _make_room(self, component: Object, plan: Plan) -> Verdict | None:
+        """Whoever breaks before it makes: delete the workload of the other kind; a verdict while it
+        exists."""
+        if self._manner is not Manner.BREAK_BEFORE_MAKE:
+            return None
+        for kind, child in self._cluster.children(uid_of(component)):
+            if kind in WORKLOADS and kind is not plan.workload_kind:
+                self._delete(kind, child)
+                name = meta(child)["name"]
+                return Verdict(False, "updating", f"waiting until {kind.kind} {name} is gone")
+        return None
+
     def _apply_workload(self, component: Object, plan: Plan) -> Verdict | None:
         """Make gang objects and workload; a verdict if that cannot be finished now.
 
@@ -148,30 +169,14 @@ class ComponentController:
         new = [gang for gang in plan.gangs if known.get(key_of(gang)) is None]
         old = [gang for gang in plan.gangs if gang not in new]
         return (
-            self._apply_all(component, POD_GROUP, new)
-            or self._apply_all(component, plan.workload_kind, [plan.workload])
-            or self._apply_all(component, POD_GROUP, old)
+            apply_children(self._cluster, POD_GROUP, new, component)
+            or apply_children(self._cluster, plan.workload_kind, [plan.workload], component)
+            or apply_children(self._cluster, POD_GROUP, old, component)
         )
 
     def _apply_services(self, component: Object, plan: Plan) -> Verdict | None:
         """After the workload: a new selector before it would leave the Service without pods."""
-        return self._apply_all(component, SERVICE, plan.services)
-
-    def _apply_all(self, component: Object, kind: Kind, bodies: list[Object]) -> Verdict | None:
-        try:
-            for body in bodies:
-                self._cluster.apply(kind, body, component)
-        except ForeignObjectError as error:
-            return Verdict(False, "NameConflict", str(error))
-        except StillTerminatingError as error:
-            return Verdict(False, "updating", str(error))
-        except KindNotServedError as error:
-            return Verdict(False, "ReconcileError", str(error))
-        except ApiError as error:
-            if not error.is_rejection:
-                raise
-            return Verdict(False, "ReconcileError", f"{kind.kind} was rejected: {error.message}")
-        return None
+        return apply_children(self._cluster, SERVICE, plan.services, component)
 
     def _remove_surplus(self, component: Object, plan: Plan) -> list[str]:
         """Delete children that the plan does not have; returns those that still exist."""
@@ -192,12 +197,20 @@ class ComponentController:
                     self._wake_after(key_of(component), wait)
                     continue
             surplus.append(f"{kind.kind} {meta(child)['name']}")
-            self._delete(kind, child)
+            if kind is SERVICE or self._may_go(component, plan):
+                self._delete(kind, child)
         return surplus
+
+    def _may_go(self, component: Object, plan: Plan) -> bool:
+        """Whether what belongs to an old workload may go: at once, or once the new one is ready."""
+        return self._manner is not Manner.HASHED_NAMES or self._judge_workload(component, plan).ok
 
     def _judge(self, component: Object, plan: Plan, surplus: list[str]) -> Verdict:
         if surplus:
             return Verdict(False, "updating", f"still there: {', '.join(surplus)}")
+        return self._judge_workload(component, plan)
+
+    def _judge_workload(self, component: Object, plan: Plan) -> Verdict:
         kind = plan.workload_kind
         workload = self._cluster.store(kind).get(key_of(plan.workload))
         if workload is None:
@@ -231,3 +244,23 @@ class ComponentController:
                 if kind is plan.workload_kind and key_of(obj) == key_of(plan.workload):
                     return kind, obj
         return owned[0] if owned else None
+
+
+def apply_children(
+    cluster: Cluster, kind: Kind, bodies: list[Object], owner: Object
+) -> Verdict | None:
+    """Bring children to what their bodies say; a verdict if that cannot be done now."""
+    try:
+        for body in bodies:
+            cluster.apply(kind, body, owner)
+    except ForeignObjectError as error:
+        return Verdict(False, "NameConflict", str(error))
+    except StillTerminatingError as error:
+        return Verdict(False, "updating", str(error))
+    except KindNotServedError as error:
+        return Verdict(False, "ReconcileError", str(error))
+    except ApiError as error:
+        if not error.is_rejection:
+            raise
+        return Verdict(False, "ReconcileError", f"{kind.kind} was rejected: {error.message}")
+    return None

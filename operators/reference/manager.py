@@ -11,13 +11,16 @@ import urllib3
 from .client import ApiError, Client
 from .cluster import Cluster
 from .component_controller import ComponentController
+from .direct import DirectGraphController
 from .faults import Fault, Faults
 from .graph_controller import GraphController
+from .manners import Manner
 from .objects import (
     CHILDREN,
     COMPONENT,
     DEPLOYMENT,
     GRAPH,
+    LABEL_GRAPH,
     LABEL_LWS_NAME,
     LABEL_SELECTOR,
     POD,
@@ -54,12 +57,21 @@ class _Work:
 class Manager:
     """The running operator, without its servers."""
 
-    def __init__(self, client: Client, faults: Faults, *, single_node: Kind = DEPLOYMENT) -> None:
+    def __init__(
+        self,
+        client: Client,
+        faults: Faults,
+        *,
+        single_node: Kind = DEPLOYMENT,
+        manner: Manner = Manner.USUAL,
+    ) -> None:
         self._faults = faults
         self.cluster = Cluster(client, faults)
         self._queue: WorkQueue[_Work] = WorkQueue()
         self._stopped = threading.Event()
-        self.graphs = GraphController(
+        self._direct = manner is Manner.NO_COMPONENTS
+        controller = DirectGraphController if self._direct else GraphController
+        self.graphs = controller(
             self.cluster,
             faults,
             single_node=single_node,
@@ -70,6 +82,7 @@ class Manager:
             self.cluster,
             faults,
             single_node=single_node,
+            manner=manner,
             wake_graph=self._wake_graph,
             wake_after=lambda key, wait: self._queue.add_after(_Work(_Target.COMPONENT, key), wait),
         )
@@ -132,11 +145,12 @@ class Manager:
 
     def _child_changed(self, kind: Kind, old: Object | None, new: Object | None) -> None:
         for obj in _either(old, new):
-            self._wake_owner(obj, COMPONENT)
+            self._wake_owner(obj, GRAPH if self._direct else COMPONENT)
         self._changed(kind, old, new)
 
     def _changed(self, kind: Kind, old: Object | None, new: Object | None) -> None:
-        wake = self._wake_graph if kind is COMPONENT else self._wake_component
+        by_graph = kind is COMPONENT or self._direct
+        wake = self._wake_graph if by_graph else self._wake_component
         for obj in _either(old, new):
             for parent in self.cluster.take_conflicts(kind, obj):
                 wake(parent)
@@ -152,6 +166,8 @@ class Manager:
             return
         for obj in _either(old, new):
             labels = labels_of(obj)
+            if self._direct and (graph := labels.get(LABEL_GRAPH)):
+                self._wake_graph(Key(meta(obj)["namespace"], graph))
             name = labels.get(LABEL_SELECTOR)
             if name is None and LABEL_LWS_NAME in labels:
                 name = labels[LABEL_LWS_NAME].rpartition("-")[0]

@@ -170,7 +170,7 @@ def test_a_new_run_removes_what_an_old_one_left_and_nothing_else(tmp_path: Path)
     assert files - {".lock"} == {"mine/kept.txt"}
 
 
-@pytest.mark.parametrize(("cores", "workers"), [(1, 13), (2, 26), (32, 64)])
+@pytest.mark.parametrize(("cores", "workers"), [(1, 8), (2, 16), (32, 64)])
 def test_as_many_cases_run_at_once_as_the_machine_bears(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, cores: int, workers: int
 ) -> None:

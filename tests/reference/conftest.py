@@ -1,6 +1,7 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,8 +11,6 @@ for folder in (ROOT / "operators", Path(__file__).parent):
         sys.path.insert(0, str(folder))
 
 from reference_fakes import FakeApi, Operator, Start  # noqa: E402 - needs the path set above
-
-from reference.objects import DEPLOYMENT, Kind  # noqa: E402 - so does this
 
 
 @pytest.fixture
@@ -29,8 +28,8 @@ def start(api: FakeApi) -> Iterator[Start]:
     """Starts the operator's controllers on the fake API, with the faults given by name."""
     running: list[Operator] = []
 
-    def begin(*faults: str, single_node: Kind = DEPLOYMENT) -> Operator:
-        running.append(Operator(api, *faults, single_node=single_node))
+    def begin(*faults: str, **settings: Any) -> Operator:
+        running.append(Operator(api, *faults, **settings))
         return running[-1]
 
     yield begin

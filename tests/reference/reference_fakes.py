@@ -8,6 +8,7 @@ from fake_api import NAMESPACE, FakeApi
 
 from reference.faults import Faults
 from reference.manager import Manager
+from reference.manners import Manner
 from reference.objects import DEPLOYMENT, GRAPH, Kind, Object, meta
 
 __all__ = ["NAMESPACE", "FakeApi", "Operator"]
@@ -18,10 +19,10 @@ MULTI: Object = {"nodeCount": 2}
 class Operator:
     """The operator's controllers, running on a fake API."""
 
-    def __init__(self, api: FakeApi, *faults: str, single_node: Kind = DEPLOYMENT) -> None:
+    def __init__(self, api: FakeApi, *faults: str, **settings: Any) -> None:
         self.api = api
         # The fake has the methods of Client that the controllers use.
-        self.manager = Manager(api, Faults(faults), single_node=single_node)  # type: ignore[arg-type]
+        self.manager = Manager(api, Faults(faults), **settings)  # type: ignore[arg-type]
         self.manager.start()
 
     def stop(self) -> None:
@@ -99,9 +100,14 @@ def set_worker(api: FakeApi, **fields: Any) -> None:
 
 
 def deploy(
-    api: FakeApi, start: Start, *faults: str, single_node: Kind = DEPLOYMENT, **fields: Any
+    api: FakeApi,
+    start: Start,
+    *faults: str,
+    single_node: Kind = DEPLOYMENT,
+    manner: Manner = Manner.USUAL,
+    **fields: Any,
 ) -> Operator:
-    operator = start(*faults, single_node=single_node)
+    operator = start(*faults, single_node=single_node, manner=manner)
     frontend = component("Frontend", type_="frontend")
     api.put(GRAPH, "g", spec=graph_spec(frontend, component(**fields)))
     operator.wait(lambda: is_ready(api))

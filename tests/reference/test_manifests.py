@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from reference.manners import Manner
 from reference.objects import COMPONENT, GRAPH
 from reference.webhooks import CONVERT_PATH, VALIDATE_PATHS
 
@@ -102,7 +103,26 @@ def test_profile_of_the_statefulsets_differs_in_the_kind_alone() -> None:
     assert other["install"] == {**plain["install"], "webhooks": other["install"]["webhooks"]}
 
 
-@pytest.mark.parametrize("name", ["reference", "reference-refusing", "reference-statefulset"])
+@pytest.mark.parametrize("manner", [manner for manner in Manner if manner is not Manner.USUAL])
+def test_profile_of_another_manner_differs_in_that_alone(manner: Manner) -> None:
+    plain, other = (
+        yaml.safe_load((ROOT / f"operators/{name}/profile.yaml").read_text())
+        for name in ("reference", f"reference-{manner}")
+    )
+    assert other["identity"].pop("name") == f"reference-{manner}"
+    assert other["install"]["command"] == [*plain["install"]["command"], f"--manner={manner}"]
+    different = {key for key in other if plain.get(key) != other[key]}
+    without_layer = {"features", "without", "services"}
+    expected = without_layer if manner is Manner.NO_COMPONENTS else set()
+    assert different == {"identity", "install", *expected}
+    assert set(plain) - set(other) == {"in_cluster", "fault_table"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["reference", "reference-refusing", "reference-statefulset"]
+    + [f"reference-{manner}" for manner in Manner if manner is not Manner.USUAL],
+)
 def test_profile_starts_the_operator_that_it_promises(name: str) -> None:
     profile = yaml.safe_load((ROOT / f"operators/{name}/profile.yaml").read_text())
     word = "refuse" if name.endswith("refusing") else "reconcile"
