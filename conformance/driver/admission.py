@@ -8,6 +8,8 @@ one that did not. Workers share the number and the places through files and lock
 from __future__ import annotations
 
 import contextlib
+import math
+import statistics
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,16 +22,17 @@ from conformance.history.records import Load
 
 FIRST = 6.0
 """Graphs at once, before anything is known of the machine."""
-_LEAST, _MOST = 2.0, 64.0
+_LEAST, _MOST = 4.0, 64.0
 _FEWER = 0.8
 """By which the number is multiplied after a graph that did not go at ease."""
 REACTION_AT_EASE = 2.0
-"""Seconds from a request to the operator's first write about it: an operator that limits its own rate
-has a longer queue than that once too many graphs wait in it."""
+"""Seconds from a request to the operator's first write about it, or twice the shortest that was seen. An
+operator that limits its own rate has a longer queue than that once too many wait in it."""
 SHARE_AT_EASE = 0.4
 """Of the processor time that operator and platform ask for: more at once only makes each slower."""
-_LONGEST_STAY = 10.0
-"""Seconds after which a graph that reaches nothing gives its place to others: its operator is stuck."""
+_LONGEST_STAY = 5.0
+"""Seconds after which a graph that is not reached yet gives its place to others: one at a time takes 1-2 s,
+so its operator is stuck, or waits."""
 _POLL = 0.1
 
 
@@ -51,16 +54,25 @@ class Admission:
 
     def places(self) -> float:
         """How many there are at present."""
-        try:
-            return float(self._pace.read_text())
-        except (OSError, ValueError):  # nobody has written it yet, or somebody does just now
-            return FIRST
+        return self._learnt()[0]
 
-    def learn(self, at_ease: bool) -> None:
-        """Make one place more, or fewer."""
+    def learn(self, reaction: float, share: float) -> None:
+        """Make one place more, or fewer, after a graph to which the operator reacted after so many
+        seconds, with that share of the processor (0 to 1)."""
         with self._lock:
-            places = self.places() + 1.0 if at_ease else self.places() * _FEWER
-            self._pace.write_text(f"{min(_MOST, max(_LEAST, places)):.2f}")
+            places, shortest = self._learnt()
+            shortest = min(shortest, reaction)
+            soon = reaction <= max(REACTION_AT_EASE, 2 * shortest)
+            places = places + 1.0 if soon and share >= SHARE_AT_EASE else places * _FEWER
+            self._pace.write_text(f"{min(_MOST, max(_LEAST, places)):.2f} {shortest:.2f}")
+
+    def _learnt(self) -> tuple[float, float]:
+        """Places, and the shortest reaction in seconds."""
+        try:
+            places, shortest = self._pace.read_text().split()
+        except (OSError, ValueError):  # nobody has written it yet, or somebody does just now
+            return FIRST, math.inf
+        return float(places), float(shortest)
 
     def _free_place(self) -> Place | None:
         for number in range(int(self.places())):
@@ -84,20 +96,14 @@ class Place:
         if not self._lock.is_locked:
             return
         self._lock.release()
-        at_ease = went_at_ease([load for load in loads if load.at > self._since], self._since)
-        if at_ease is not None:
-            self._admission.learn(at_ease)
+        seen = [load for load in loads if load.at > self._since]
+        reacted = next((load.at for load in seen if load.here), None)
+        # An operator that did nothing here says nothing.
+        if reacted is not None:
+            share = statistics.fmean(processor_share(load) for load in seen)
+            self._admission.learn(reacted - self._since, share)
 
     @property
     def overdue(self) -> bool:
         """True once it was kept so long that others should have it."""
         return time.time() - self._since > _LONGEST_STAY
-
-
-def went_at_ease(loads: list[Load], since: float) -> bool | None:
-    """True if the operator reacted soon and had the processor; None if it did nothing here."""
-    reacted = next((load for load in loads if load.here), None)
-    if reacted is None:
-        return None
-    share = sum(processor_share(load) for load in loads) / len(loads)
-    return reacted.at - since <= REACTION_AT_EASE and share >= SHARE_AT_EASE

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance.driver import admission as module
-from conformance.driver.admission import FIRST, Admission, Place, went_at_ease
+from conformance.driver.admission import FIRST, Admission, Place
 from conformance.history.records import Load
 
 SINCE = 100.0
@@ -50,30 +50,45 @@ def test_a_place_is_free_again_when_its_worker_is_killed(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("loads", "at_ease"),
+    ("loads", "change"),
     [
-        pytest.param([load(100.5, here=1)], True, id="soon, with the processor"),
-        pytest.param([load(100.5), load(103.0, here=1)], False, id="late: its queue is long"),
-        pytest.param([load(100.5, here=1, share=0.2)], False, id="soon, but starved"),
-        pytest.param([load(100.5, here=1, request=2.0)], False, id="an API server that is slow"),
-        pytest.param([load(100.5)], None, id="an operator that does nothing says nothing"),
-        pytest.param([], None, id="nothing measured"),
+        pytest.param([load(100.5, here=1)], 1, id="soon, with the processor"),
+        pytest.param([load(100.5), load(103.0, here=1)], -1, id="late: its queue is long"),
+        pytest.param([load(100.5, here=1, share=0.2)], -1, id="soon, but starved"),
+        pytest.param([load(100.5, here=1, request=2.0)], -1, id="an API server that is slow"),
+        pytest.param([load(100.5)], 0, id="an operator that does nothing says nothing"),
+        pytest.param([load(99.0, here=1, share=0.0)], 0, id="what was before does not count"),
+        pytest.param([], 0, id="nothing measured"),
     ],
 )
-def test_going_at_ease(loads: list[Load], at_ease: bool | None) -> None:
-    assert went_at_ease(loads, SINCE) is at_ease
+def test_places_follow_how_it_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loads: list[Load], change: int
+) -> None:
+    admission, another = Admission(tmp_path), Admission(tmp_path)
+    admission.learn(0.5, 1.0)
+    before = another.places()
+    monkeypatch.setattr(time, "time", lambda: SINCE)
+    admission.enter().leave(loads)
+    assert (another.places() > before) - (another.places() < before) == change
 
 
-def test_places_follow_how_it_goes(tmp_path: Path) -> None:
-    mine, another = Admission(tmp_path), Admission(tmp_path)
-    mine.learn(True)
-    assert another.places() == FIRST + 1
+def test_there_are_never_too_few_places_nor_too_many(tmp_path: Path) -> None:
+    admission = Admission(tmp_path)
     for _ in range(50):
-        another.learn(False)
-    assert mine.places() == 2.0
+        admission.learn(0.5, 0.0)
+    assert admission.places() == 4.0
     for _ in range(100):
-        mine.learn(True)
-    assert mine.places() == 64.0
+        admission.learn(0.5, 1.0)
+    assert admission.places() == 64.0
+
+
+def test_an_operator_that_is_slow_by_nature_has_no_queue(tmp_path: Path) -> None:
+    admission = Admission(tmp_path)
+    admission.learn(8.0, 1.0)
+    admission.learn(9.0, 1.0)
+    assert admission.places() == FIRST + 2
+    admission.learn(17.0, 1.0)
+    assert admission.places() < FIRST + 2
 
 
 def test_a_place_is_left_once_and_learns_from_its_own_time(
@@ -93,6 +108,6 @@ def test_a_place_that_is_kept_too_long_is_overdue(
 ) -> None:
     place = Admission(tmp_path).enter()
     assert not place.overdue
-    later = time.time() + 11.0
+    later = time.time() + 6.0
     monkeypatch.setattr(module.time, "time", lambda: later)
     assert place.overdue
