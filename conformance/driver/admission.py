@@ -26,13 +26,13 @@ _LEAST, _MOST = 4.0, 64.0
 _FEWER = 0.8
 """By which the number is multiplied after a graph that did not go at ease."""
 REACTION_AT_EASE = 2.0
-"""Seconds from a request to the operator's first write about it, or twice the shortest that was seen. An
-operator that limits its own rate has a longer queue than that once too many wait in it."""
+"""Seconds from a request to the operator's first write about it, or twice the shortest that was seen.
+An operator that limits its own rate has a longer queue than that once too many wait in it."""
 SHARE_AT_EASE = 0.4
 """Of the processor time that operator and platform ask for: more at once only makes each slower."""
 _LONGEST_STAY = 5.0
-"""Seconds after which a graph that is not reached yet gives its place to others: one at a time takes 1-2 s,
-so its operator is stuck, or waits."""
+"""Seconds after which a graph that is not reached yet gives its place to others: few at a time take
+1-2 s each, so its operator is stuck, or waits."""
 _POLL = 0.1
 
 
