@@ -1,0 +1,1 @@
+"""Measures what a run costs, and writes docs/benchmarks.md: `make bench`."""
