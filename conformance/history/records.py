@@ -6,6 +6,7 @@ Times are seconds since the epoch, revisions are etcd's (metadata.resourceVersio
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from conformance.history.lines import LineFormat
@@ -25,7 +26,7 @@ class EventType(enum.StrEnum):
     DELETED = "DELETED"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Event:
     """One change of one object. For DELETED, `revision` is that of the deletion itself and the
     object is its last state."""
@@ -36,7 +37,7 @@ class Event:
     at: float
     object: Mapping[str, Any]
 
-    @property
+    @cached_property
     def obj(self) -> Obj:
         """The object as of this event."""
         return Obj(self.object)

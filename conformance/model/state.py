@@ -10,21 +10,21 @@ from typing import Any
 class Obj:
     """One Kubernetes object, read-only. Missing fields read as empty, as the API's zero values do."""
 
-    __slots__ = ("_meta", "raw")
+    __slots__ = ("_meta", "kind", "raw", "uid")
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
         self.raw = raw
         self._meta: Mapping[str, Any] = raw.get("metadata") or {}
+        # These two are asked for more often than all others together.
+        self.kind = str(raw.get("kind", ""))
+        self.uid = str(self._meta.get("uid", ""))
+        """The identity of the object: one made again under its name has another."""
 
     def __repr__(self) -> str:
         return f"<{self}>"
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
-
-    @property
-    def kind(self) -> str:
-        return str(self.raw.get("kind", ""))
 
     @property
     def group(self) -> str:
@@ -38,11 +38,6 @@ class Obj:
     @property
     def namespace(self) -> str:
         return str(self._meta.get("namespace") or "")
-
-    @property
-    def uid(self) -> str:
-        """The identity of the object: one made again under its name has another."""
-        return str(self._meta.get("uid", ""))
 
     @property
     def revision(self) -> int:
