@@ -28,6 +28,7 @@ class Lineage:
         self._parent: dict[str, str] = {}
         self._children: dict[str, set[str]] = defaultdict(set)
         self._below: dict[str, frozenset[str]] = {}
+        self._places: dict[str, Place | None] = {}
         for event in history.events:
             obj = event.obj
             for owner in obj.owners:
@@ -52,6 +53,11 @@ class Lineage:
 
     def place(self, uid: str) -> Place | None:
         """The service that an object serves, None if it serves none that could be told."""
+        if uid not in self._places:
+            self._places[uid] = self._place(uid)
+        return self._places[uid]
+
+    def _place(self, uid: str) -> Place | None:
         labels = self._profile.labels
         chain = self.chain(uid)
         if not chain:
