@@ -23,7 +23,7 @@ def install(
     bounds: Bounds | None = None,
     logs: Path,
     warm_up: WarmUp | None = None,
-    on_event: OnEvent | None = None,
+    on_event: OnEvent = lambda _: None,
     api: Api | None = None,
 ) -> InstalledOperator:
     """Install and start the operator. Returns once it is ready, agrees with its profile and is warm.
