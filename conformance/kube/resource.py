@@ -54,6 +54,20 @@ class Resource:
         return "".join(f"/{quote(part, safe=':')}" for part in parts)
 
 
+CRDS = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False
+)
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", True)
+EVENTS = Resource("", "v1", "events", "Event", True)
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True)
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", False)
+PODS = Resource("", "v1", "pods", "Pod", True)
+VALIDATING_WEBHOOKS = Resource(
+    "admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration", False,
+)  # fmt: skip
+
+
 def version_priority(version: str) -> tuple[int, int, int, str]:
     """Sorts versions as the API server prefers them, best last: v2 > v1 > v1beta2 > v1alpha1 > foo.
     Source: Kubernetes, "Versions in CustomResourceDefinitions", version priority."""

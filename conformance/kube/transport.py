@@ -23,7 +23,6 @@ from conformance.model.errors import InfraError, UsageError
 FIELD_MANAGER = "dgd-conformance"
 """One constant manager for all that the suite applies: removing a field by apply works only if the
 same manager owned it."""
-USER_AGENT = "dgd-conformance"
 CONNECT_SECONDS = 5.0
 """Until the connection stands; a loopback or near API server needs milliseconds."""
 REQUEST_SECONDS = 10.0
@@ -105,7 +104,7 @@ class Transport:
         path: Path | str,
         *,
         context: str | None = None,
-        user_agent: str = USER_AGENT,
+        user_agent: str = FIELD_MANAGER,
         connections: int = 16,
     ) -> Self:
         """`connections` are kept open for reuse; more are made as needed. Raises UsageError if the

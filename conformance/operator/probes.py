@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 from conformance.kube import Api, Resource
+from conformance.kube.resource import CRDS, VALIDATING_WEBHOOKS
 from conformance.model.children import Gang
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.features import Feature
@@ -28,7 +29,6 @@ from conformance.model.manifest import manifest
 from conformance.model.profile import Profile
 from conformance.model.state import Obj
 from conformance.operator import webhooks
-from conformance.operator.resources import CRDS, VALIDATING_WEBHOOKS, served
 
 _PROBE_IMAGE = "example.com/dgd-conformance/probe:1.0.0"
 """A semantic version as tag: some operators refuse anything else."""
@@ -119,9 +119,9 @@ def _multinode(api: Api, profile: Profile) -> tuple[bool, str]:
     having = [version for version in profile.versions if crd and _has_multinode(crd, version)]
     lacking = [str(version) for version in profile.versions if version not in having]
     kinds = {wanted.kind} if declared else {wanted.kind, LWS}
-    present = [kind for kind in sorted(kinds) if served(api, kind, WORKLOADS[kind].group)]
+    present = [kind for kind in sorted(kinds) if api.served(kind, WORKLOADS[kind].group)]
     missing = [] if present else [wanted.kind]
-    if declared and wanted.gang is not Gang.NONE and not served(api, wanted.gang_kind):
+    if declared and wanted.gang is not Gang.NONE and not api.served(wanted.gang_kind):
         missing.append(wanted.gang_kind)
     if lacking and (declared or not having):
         return False, f"the graph's CRD has no field `multinode` in {', '.join(lacking)}"

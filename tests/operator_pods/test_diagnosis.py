@@ -8,8 +8,14 @@ import pytest
 
 from conformance.model.errors import InfraError
 from conformance.model.state import Obj
-from conformance.operator.pods.deployed import Deployed, Pod, Target, is_ready, selector
-from conformance.operator.pods.diagnosis import why_not_ready
+from conformance.operator.pods.deployed import (
+    Deployed,
+    Pod,
+    Target,
+    is_ready,
+    selector,
+    why_not_ready,
+)
 
 Raw = dict[str, Any]
 

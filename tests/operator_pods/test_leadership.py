@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from conformance.kube import Api
+from conformance.kube.resource import LEASES, PODS
 from conformance.operator.pods import control
 from conformance.operator.pods.control import wait_for_leader
 from conformance.operator.pods.deployed import Deployed, Target
-from conformance.operator.resources import LEASES, PODS
 from tests.kube.fake_api import FakeApi
 
 

@@ -16,6 +16,7 @@ from conformance.cluster.kubeconfig import leftovers
 from conformance.cluster.nodes import RealNodes
 from conformance.history.records import OperatorEvent, OperatorEventKind
 from conformance.kube import Api
+from conformance.kube.resource import DEPLOYMENTS
 from conformance.model.bounds import Bounds
 from conformance.model.errors import UsageError
 from conformance.model.labels import ENDED, of_run
@@ -24,7 +25,6 @@ from conformance.operator.install import install
 from conformance.operator.installed import InstalledOperator, StartError
 from conformance.operator.operator_options import OperatorOptions
 from conformance.operator.pods.control import PodControl, attach
-from conformance.operator.resources import DEPLOYMENTS
 from tests.cluster.clusters import eventually
 
 from .conftest import BOUNDS, Install

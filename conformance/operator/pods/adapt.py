@@ -13,12 +13,12 @@ from typing import Any
 
 from conformance.cluster.nodes import RealNodes
 from conformance.kube import Api, Resource, raise_for
+from conformance.kube.resource import CRDS, DEPLOYMENTS
 from conformance.model.errors import UsageError
 from conformance.model.graph import GROUP
 from conformance.model.installs import ClusterInstall
 from conformance.model.state import Obj
 from conformance.operator import webhooks
-from conformance.operator.resources import CRDS, DEPLOYMENTS
 
 _CONTROLLERS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job")
 _TEMPLATES: dict[str, tuple[str, ...]] = {

@@ -20,6 +20,7 @@ from typing import Any
 
 from conformance.history.records import OperatorEventKind
 from conformance.kube import Api, raise_for
+from conformance.kube.resource import DEPLOYMENTS, LEASES
 from conformance.model.errors import InfraError
 from conformance.model.labels import ENDED
 from conformance.model.profile import Profile
@@ -31,9 +32,8 @@ from conformance.operator.pods.deployed import (
     Target,
     is_observed,
     is_ready,
+    why_not_ready,
 )
-from conformance.operator.pods.diagnosis import why_not_ready
-from conformance.operator.resources import DEPLOYMENTS, LEASES
 
 ENDS = {OperatorEventKind.STOPPED: "stop", OperatorEventKind.KILLED: "kill"}
 """How the note of an end begins, see `labels.ENDED`."""

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from conformance.kube import Api, Resource
+from conformance.kube.resource import CRDS, NAMESPACES
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP
 from conformance.model.labels import OWNED
 from conformance.model.state import Obj
-from conformance.operator.resources import CRDS, NAMESPACES, served
 
 _POLL = 0.3
 _RELEASE_SECONDS = 10.0
@@ -56,7 +56,7 @@ class Footprint:
         """Delete all graphs and components, if their kinds came with this installation, while the
         operator can still release them. Those it does not release within `within` seconds are
         released for it: their kind goes, too. Raises InfraError if some stay."""
-        kinds = [served(self._api, kind, GROUP) for kind in (GRAPH_KIND, COMPONENT_KIND)]
+        kinds = [self._api.served(kind, GROUP) for kind in (GRAPH_KIND, COMPONENT_KIND)]
         ours = [kind for kind in kinds if kind and str(kind) not in self._crds_before]
         began, released = time.monotonic(), False
         while left := [(kind, Obj(o)) for kind in ours for o in self._api.metadata_list(kind)[0]]:
@@ -105,7 +105,7 @@ class Footprint:
 
     def _resource(self, wanted: Obj) -> Resource | None:
         version = str(wanted.raw["apiVersion"]).rpartition("/")[2]
-        return served(self._api, wanted.kind, wanted.group, version)
+        return self._api.served(wanted.kind, wanted.group, version)
 
     def _namespace_of(self, wanted: Obj) -> str:
         return wanted.namespace or self._namespace

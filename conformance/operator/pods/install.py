@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from conformance.cluster.certificates import Authority
+from conformance.kube.resource import DEPLOYMENTS
 from conformance.model.errors import UsageError
 from conformance.model.installs import ClusterInstall
 from conformance.model.labels import of_run
@@ -25,10 +26,9 @@ from conformance.operator.pods.adapt import (
 from conformance.operator.pods.control import PodControl
 from conformance.operator.pods.deployed import Target
 from conformance.operator.pods.footprint import Footprint, is_ours, settled_namespace
-from conformance.operator.pods.operator_image import provide
 from conformance.operator.pods.packages import Package, check_hooks, read_package
+from conformance.operator.pods.programs import provide
 from conformance.operator.pods.watcher import Watcher
-from conformance.operator.resources import DEPLOYMENTS
 
 
 class Adoption(InstalledOperator):

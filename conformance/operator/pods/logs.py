@@ -16,8 +16,8 @@ from pathlib import Path
 import urllib3
 
 from conformance.kube import Api
+from conformance.kube.resource import PODS
 from conformance.model.errors import InfraError
-from conformance.operator.resources import PODS
 
 SILENCE_SECONDS = 300.0
 """An idle operator says nothing; after this long the connection is made anew."""

@@ -11,12 +11,13 @@ from typing import Any
 import yaml
 
 from conformance.cluster.nodes import RealNodes
+from conformance.kube import YAML_LOADER
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.installs import Packaging
 from conformance.model.state import Obj
 from conformance.operator.operator_options import OperatorOptions
 from conformance.operator.pods.adapt import fits, pod_template, repository, tag
-from conformance.operator.pods.commands import run
+from conformance.operator.pods.programs import run
 from conformance.operator.profiles import LoadedProfile
 
 _RENDER_SECONDS = 120.0
@@ -177,6 +178,5 @@ def _helm(
 
 def _parse(text: str) -> list[dict[str, Any]]:
     """The objects in what Helm or kubectl printed."""
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    documents = yaml.load_all(text, Loader=loader)
+    documents = yaml.load_all(text, Loader=YAML_LOADER)
     return [document for document in documents if isinstance(document, dict)]

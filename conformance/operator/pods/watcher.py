@@ -15,11 +15,7 @@ from conformance.model.labels import ENDED
 from conformance.model.state import Obj
 from conformance.operator.installed import OperatorEvents
 from conformance.operator.pods.control import ENDS
-from conformance.operator.pods.deployed import (
-    Deployed,
-    Pod,
-    exit_of,
-)
+from conformance.operator.pods.deployed import Deployed, Pod, exit_of
 from conformance.operator.pods.logs import PodLogs
 
 POLL_SECONDS = 0.25

@@ -13,12 +13,12 @@ from typing import Any
 from conformance import paths
 from conformance.cluster.processes.ports import free_ports, is_free
 from conformance.cluster.protocol import ProcessHost
+from conformance.kube.resource import CRDS
 from conformance.model.errors import UsageError
 from conformance.model.installs import ProcessInstall
 from conformance.operator import webhooks
 from conformance.operator.installed import InstalledOperator
 from conformance.operator.process.control import ProcessControl
-from conformance.operator.resources import CRDS
 
 WEBHOOK_PORT = "port_webhook"
 """Placeholder for the port that admission and conversion requests go to."""
