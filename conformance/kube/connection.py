@@ -49,8 +49,7 @@ class Connection:
 
     @classmethod
     def read(cls, path: Path, context: str | None) -> Connection:
-        """Raises UsageError if the file is missing, unreadable or lacks the context, or its
-        credentials cannot be had."""
+        """Raises UsageError, see `Transport.from_kubeconfig`."""
         if not path.is_file():
             raise UsageError(f"the kubeconfig {path} does not exist; expected a readable file")
         # The client writes inline keys to temporary files and removes them only at a normal exit.

@@ -23,10 +23,11 @@ _ORDER = {NAMESPACES.kind: 0, CRDS.kind: 1}
 
 
 def load_manifests(path: Path) -> list[dict[str, Any]]:
-    """The objects of a YAML file, or of every .yaml, .yml and .json file of a directory, by name.
-    Raises UsageError for what cannot be read or is no Kubernetes object."""
+    """The objects of a YAML file, or of every .yaml, .yml and .json file of a directory, by name,
+    without kustomizations. Raises UsageError for what cannot be read or is no Kubernetes object."""
     if path.is_dir():
         files = sorted(p for p in path.iterdir() if p.suffix in (".yaml", ".yml", ".json"))
+        files = [p for p in files if p.stem != "kustomization"]
         if not files:
             raise UsageError(f"{path} holds no manifest; expected *.yaml, *.yml or *.json files")
         return [manifest for file in files for manifest in load_manifests(file)]
@@ -49,27 +50,24 @@ def apply_manifests(
     *,
     namespace: str | None = None,
     manager: str = FIELD_MANAGER,
-) -> list[dict[str, Any]]:
-    """Server-side apply; the stored objects, in that order. `namespace` is for objects of namespaced
-    kinds that name none. Raises UsageError for a bad manifest, InfraError if one is refused or a CRD
-    does not serve within ESTABLISH_SECONDS."""
+) -> None:
+    """Server-side apply. `namespace` is for objects of namespaced kinds that name none. Raises
+    UsageError for a bad manifest, InfraError if one is refused or a CRD does not serve within
+    ESTABLISH_SECONDS."""
     given = [_checked(manifest, "a given manifest") for manifest in manifests]
-    stored: list[dict[str, Any]] = []
     for turn, batch in itertools.groupby(sorted(given, key=_turn), key=_turn):
         together = list(batch)
-        stored += [_apply(api, manifest, namespace, manager) for manifest in together]
+        for manifest in together:
+            _apply(api, manifest, namespace, manager)
         if turn == _ORDER[CRDS.kind]:
             _wait_served(api, [str(crd["metadata"]["name"]) for crd in together])
-    return stored
 
 
 def _turn(manifest: Mapping[str, Any]) -> int:
     return _ORDER.get(str(manifest["kind"]), len(_ORDER))
 
 
-def _apply(
-    api: Api, manifest: Mapping[str, Any], namespace: str | None, manager: str
-) -> dict[str, Any]:
+def _apply(api: Api, manifest: Mapping[str, Any], namespace: str | None, manager: str) -> None:
     group, _, version = str(manifest["apiVersion"]).rpartition("/")
     kind, name = str(manifest["kind"]), str(manifest["metadata"]["name"])
     resource = api.resource_for(kind, group, version)
@@ -79,8 +77,7 @@ def _apply(
     # With force: fields are taken over from other managers.
     params = {"fieldManager": manager, "force": True}
     answer = api.request("PATCH", resource.path(target, name), manifest, PatchType.APPLY, params)
-    body: dict[str, Any] = raise_for(answer, f"applying {kind} {name}").body
-    return body
+    raise_for(answer, f"applying {kind} {name}")
 
 
 def _wait_served(api: Api, names: Iterable[str]) -> None:
@@ -89,9 +86,8 @@ def _wait_served(api: Api, names: Iterable[str]) -> None:
     for name in names:
         while not _is_listed(api, api.read(CRDS, name)):
             if time.monotonic() > end:
-                raise InfraError(
-                    f"the CRD {name} did not serve its kind within {ESTABLISH_SECONDS:g} s"
-                )
+                within = f"within {ESTABLISH_SECONDS:g} s"
+                raise InfraError(f"the CRD {name} did not serve its kind {within}")
             time.sleep(_POLL_SECONDS)
 
 

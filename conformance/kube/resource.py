@@ -16,10 +16,8 @@ _AGGREGATED = (
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 )
 
-# The same objects served by two groups: the one that is left out, and why.
-TWICE_SERVED: dict[tuple[str, str], str] = {
-    ("events.k8s.io", "events"): "the same objects as core events; one entry an object is enough",
-}
+_TWICE_SERVED = ("events.k8s.io", "events")
+"""The same objects as core events: one entry an object is enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +115,7 @@ def preferred(served: Iterable[Resource]) -> list[Resource]:
     chosen: dict[tuple[str, str], Resource] = {}
     for resource in served:
         key = (resource.group, resource.plural)
-        if {"list", "watch"} <= resource.verbs and key not in TWICE_SERVED:
+        if {"list", "watch"} <= resource.verbs and key != _TWICE_SERVED:
             chosen.setdefault(key, resource)
     return list(chosen.values())
 

@@ -116,14 +116,13 @@ def _multinode(api: Api, profile: Profile) -> tuple[bool, str]:
     find it, wherever the kind that multinode services are made of is served, too."""
     wanted, declared = profile.multinode, Feature.MULTINODE in profile.features
     crd = _crd(api, GRAPH_KIND)
-    having = [version for version in profile.versions if crd and _has_multinode(crd, version)]
-    lacking = [str(version) for version in profile.versions if version not in having]
+    lacking = [str(v) for v in profile.versions if not crd or not _has_multinode(crd, v)]
     kinds = {wanted.kind} if declared else {wanted.kind, LWS}
     present = [kind for kind in sorted(kinds) if api.served(kind, WORKLOADS[kind].group)]
     missing = [] if present else [wanted.kind]
     if declared and wanted.gang is not Gang.NONE and not api.served(wanted.gang_kind):
         missing.append(wanted.gang_kind)
-    if lacking and (declared or not having):
+    if lacking and (declared or len(lacking) == len(profile.versions)):
         return False, f"the graph's CRD has no field `multinode` in {', '.join(lacking)}"
     if missing:
         return False, f"the API server serves no kind {' and no kind '.join(missing)}"
@@ -138,8 +137,10 @@ def _component(api: Api, profile: Profile) -> tuple[bool, str]:
     first = profile.versions[0]
     if first in present or (present and Feature.COMPONENT not in profile.features):
         return True, f"the API server serves {COMPONENT_KIND} in {', '.join(present)}"
-    why = f"the API server serves no {COMPONENT_KIND} in {first}, which `versions` lists first"
-    return False, why
+    return (
+        False,
+        f"the API server serves no {COMPONENT_KIND} in {first}, which `versions` lists first",
+    )
 
 
 def _admission(api: Api) -> tuple[bool, str]:

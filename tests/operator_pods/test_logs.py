@@ -12,6 +12,7 @@ from conformance.operator.pods.logs import PodLogs
 from tests.cluster.clusters import eventually
 
 from .log_server import LogServer
+from .pods import TARGET
 
 T = "2026-11-30T10:00:0"
 
@@ -25,9 +26,8 @@ def server(tmp_path: Path) -> Iterator[LogServer]:
 
 @pytest.fixture
 def logs(server: LogServer, tmp_path: Path) -> Iterator[PodLogs]:
-    made = PodLogs(
-        server.kubeconfig, namespace="ops", container="manager", path=tmp_path / "l" / "op.log"
-    )
+    path = tmp_path / "l" / "op.log"
+    made = PodLogs(server.kubeconfig, TARGET, path=path, on_line=lambda line: None)
     yield made
     made.close()
 

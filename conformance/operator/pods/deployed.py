@@ -30,21 +30,6 @@ class Target:
     ready_within: float
     """Seconds from a start to readiness."""
 
-    @classmethod
-    def of(cls, deployment: Obj, *, operator: str, container: str, ready_within: float) -> Target:
-        """From the stored Deployment."""
-        grace = deployment.at("spec", "template", "spec", "terminationGracePeriodSeconds")
-        return cls(
-            operator=operator,
-            namespace=deployment.namespace,
-            deployment=deployment.name,
-            container=container,
-            replicas=deployment.spec.get("replicas") or 1,
-            selector=selector(deployment.spec.get("selector") or {}),
-            grace=30.0 if grace is None else float(grace),
-            ready_within=ready_within,
-        )
-
 
 class Pod(Obj):
     """A pod of the operator."""

@@ -84,7 +84,7 @@ class Footprint:
         for made in going:
             if resource := self._resource(made):
                 with contextlib.suppress(InfraError):
-                    self._api.delete(resource, made.name, self._namespace_of(made))
+                    self._api.delete(resource, made.name, made.namespace or self._namespace)
         deadline = time.monotonic() + within
         while left := [made for made in going if self._read(made)]:
             if time.monotonic() > deadline:
@@ -97,18 +97,13 @@ class Footprint:
         return {crd.name: crd for crd in crds}
 
     def _read(self, wanted: Obj) -> Obj | None:
-        resource = self._resource(wanted)
-        if resource is None:
-            return None
-        found = self._api.read(resource, wanted.name, self._namespace_of(wanted))
+        resource, namespace = self._resource(wanted), wanted.namespace or self._namespace
+        found = self._api.read(resource, wanted.name, namespace) if resource else None
         return Obj(found) if found else None
 
     def _resource(self, wanted: Obj) -> Resource | None:
         version = str(wanted.raw["apiVersion"]).rpartition("/")[2]
         return self._api.served(wanted.kind, wanted.group, version)
-
-    def _namespace_of(self, wanted: Obj) -> str:
-        return wanted.namespace or self._namespace
 
 
 def is_ours(live: Obj) -> bool:

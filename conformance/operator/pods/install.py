@@ -24,7 +24,7 @@ from conformance.operator.pods.adapt import (
     trust_kinds,
 )
 from conformance.operator.pods.control import PodControl
-from conformance.operator.pods.deployed import Target
+from conformance.operator.pods.deployed import Target, selector
 from conformance.operator.pods.footprint import Footprint, is_ours, settled_namespace
 from conformance.operator.pods.packages import Package, check_hooks, read_package
 from conformance.operator.pods.programs import provide
@@ -56,15 +56,19 @@ class Adoption(InstalledOperator):
                 "there, or have the suite do so: --install-operator"
             )
         deployment = Obj(found)
-        target = Target.of(
-            deployment,
+        pod = deployment.at("spec", "template", "spec")
+        target = Target(
             operator=self.loaded.name,
+            namespace=deployment.namespace,
+            deployment=deployment.name,
             container=settings.container,
+            replicas=deployment.spec.get("replicas") or 1,
+            selector=selector(deployment.spec.get("selector") or {}),
+            grace=float(pod.get("terminationGracePeriodSeconds", 30)),
             ready_within=self.bounds.install,
         )
         self.attachable = asdict(target)
         self.control = control = PodControl(self.api, target, self.profile)
-        pod = deployment.at("spec", "template", "spec")
         account = pod.get("serviceAccountName") or pod.get("serviceAccount") or "default"
         self.users = [f"system:serviceaccount:{deployment.namespace}:{account}"]
         self.log_path = self.logs / f"operator-{self.loaded.name}.log"

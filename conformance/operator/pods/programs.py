@@ -47,14 +47,13 @@ def run(
         raise UsageError(f"{doing} needs `{program}`, which is not on PATH: {_GET_IT[program]}")
     env = {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}
     try:
-        ended = subprocess.run(
+        return subprocess.check_output(
             [found, *arguments],
             env=env,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stderr=subprocess.PIPE,
             text=True,
             timeout=within,
-            check=True,
         )
     except subprocess.TimeoutExpired as expired:
         raise InfraError(f"{doing} did not finish within {within:.0f} s") from expired
@@ -63,7 +62,6 @@ def run(
         raise error(f"{doing} failed: {words}") from None
     except OSError as failed:
         raise error(f"{doing} failed: {failed}") from failed
-    return ended.stdout
 
 
 def _last_words(text: str) -> str:

@@ -33,18 +33,11 @@ class Watcher:
     def __init__(
         self, deployed: Deployed, *, kubeconfig: Path, log: Path, events: OperatorEvents
     ) -> None:
-        target = deployed.target
         self._deployed = deployed
         self._observer = Observer()
         self._events = events
         self._closing = threading.Event()
-        self._logs = PodLogs(
-            kubeconfig,
-            namespace=target.namespace,
-            container=target.container,
-            path=log,
-            on_line=events.read,
-        )
+        self._logs = PodLogs(kubeconfig, deployed.target, path=log, on_line=events.read)
         self._thread = threading.Thread(target=self._run, name="watch operator", daemon=True)
         self._thread.start()
 
