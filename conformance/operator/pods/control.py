@@ -60,7 +60,6 @@ class PodControl(OperatorControl):
         self.deployed = Deployed(api, target)
         self._target = target
         self._profile = profile
-        self._api = api
         self._lock = threading.RLock()
 
     def alive(self) -> bool:
@@ -81,7 +80,7 @@ class PodControl(OperatorControl):
                         self.deployed.delete_pod(pod, grace=1)
         self.wait_ready()
         within, check = self._target.ready_within, self.require_running
-        probes.wait_for_webhooks(self._api, self._profile, within=within, check=check)
+        probes.wait_for_webhooks(self.deployed.api, self._profile, within=within, check=check)
 
     def wait_ready(self) -> None:
         """Wait until it is available and a pod of it leads (if it elects one). Raises StartError."""
@@ -148,7 +147,7 @@ class PodControl(OperatorControl):
 
     def _patch(self, body: Mapping[str, Any]) -> None:
         target = self._target
-        answer = self._api.patch(DEPLOYMENTS, target.deployment, body, target.namespace)
+        answer = self.deployed.api.patch(DEPLOYMENTS, target.deployment, body, target.namespace)
         raise_for(answer, f"scaling the operator {target.operator}")
 
 

@@ -72,12 +72,8 @@ class Adoption(InstalledOperator):
         account = pod.get("serviceAccountName") or pod.get("serviceAccount") or "default"
         self.users = [f"system:serviceaccount:{deployment.namespace}:{account}"]
         self.log_path = self.logs / f"operator-{self.loaded.name}.log"
-        watcher = Watcher(
-            control.deployed,
-            kubeconfig=self.cluster.kubeconfig,
-            log=self.log_path,
-            events=self.event_log,
-        )
+        kubeconfig, events = self.cluster.kubeconfig, self.event_log
+        watcher = Watcher(control.deployed, kubeconfig=kubeconfig, log=self.log_path, events=events)
         # If it is removed, its last events are no exits, and its last words are still read.
         removal = self.ending.pop_all()
         self.ending.callback(control.forget_ends)

@@ -127,7 +127,6 @@ def _build(image: str, dockerfile: Path) -> None:
 
 
 def _pinned(name: str) -> str:
-    try:
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         return f"{name}=={importlib.metadata.version(name)}"
-    except importlib.metadata.PackageNotFoundError:
-        return name
+    return name
