@@ -116,7 +116,7 @@ def _multinode(api: Api, profile: Profile) -> tuple[bool, str]:
     find it, wherever the kind that multinode services are made of is served, too."""
     wanted, declared = profile.multinode, Feature.MULTINODE in profile.features
     crd = _crd(api, GRAPH_KIND)
-    lacking = [str(v) for v in profile.versions if not crd or not _has_multinode(crd, v)]
+    lacking = [str(each) for each in profile.versions if not crd or not _has_multinode(crd, each)]
     kinds = {wanted.kind} if declared else {wanted.kind, LWS}
     present = [kind for kind in sorted(kinds) if api.served(kind, WORKLOADS[kind].group)]
     missing = [] if present else [wanted.kind]
@@ -137,10 +137,8 @@ def _component(api: Api, profile: Profile) -> tuple[bool, str]:
     first = profile.versions[0]
     if first in present or (present and Feature.COMPONENT not in profile.features):
         return True, f"the API server serves {COMPONENT_KIND} in {', '.join(present)}"
-    return (
-        False,
-        f"the API server serves no {COMPONENT_KIND} in {first}, which `versions` lists first",
-    )
+    why = f"the API server serves no {COMPONENT_KIND} in {first}, which `versions` lists first"
+    return False, why
 
 
 def _admission(api: Api) -> tuple[bool, str]:
