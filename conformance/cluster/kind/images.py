@@ -1,8 +1,6 @@
 """The images of a kind cluster: pinned ones of its node; those of KWOK and the LeaderWorkerSet
 controller, official or built from the programs."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import tempfile

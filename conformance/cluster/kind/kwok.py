@@ -1,7 +1,5 @@
 """KWOK in a kind cluster: the objects that run it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from conformance.cluster import manifests

@@ -1,7 +1,5 @@
 """Kind clusters that no process uses: kept ones, and those of runs killed with their reaper."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The operator's Deployment and pods, as the API server shows them, and why they are not ready."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,8 +1,6 @@
 """Programs of the user's machine that an installation needs: docker, kubectl, helm, pip. With docker
 the operator's image is built from its Dockerfile, if it has one, and loaded where it can be."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.metadata
 import os
