@@ -1,12 +1,14 @@
 """The one adapter over the Kubernetes client: raw JSON, explicit timeouts, no hidden retry."""
 
 from conformance.kube.api import Api
+from conformance.kube.connection import YAML_LOADER
 from conformance.kube.manifests import apply_manifests, load_manifests
 from conformance.kube.resource import Resource, served_by
 from conformance.kube.transport import FIELD_MANAGER, Answer, NoAnswerError, PatchType, raise_for
 
 __all__ = [
     "FIELD_MANAGER",
+    "YAML_LOADER",
     "Answer",
     "Api",
     "NoAnswerError",

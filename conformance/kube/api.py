@@ -1,18 +1,18 @@
 """`Api`: what the suite can ask of an API server."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from conformance.kube.connection import Connection
-from conformance.kube.resource import Resource, discover, preferred, served_by
+from conformance.kube.resource import CRDS, Resource, discover, preferred, served_by
 from conformance.kube.transport import FIELD_MANAGER, Answer, PatchType, Transport, raise_for
 from conformance.model.errors import InfraError
 
 _METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
-_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _REDISCOVER_SECONDS = 0.5
 _MANAGED = {"fieldManager": FIELD_MANAGER}
 
@@ -99,11 +99,15 @@ class Api(Transport):
         *,
         propagation: str = "Background",
         uid: str | None = None,
+        grace: int | None = None,
     ) -> Answer:
-        """Delete an object, only the one of that uid if given."""
+        """Delete an object, only the one of that uid if given. `grace`: seconds that a pod may take to
+        end, if not its own."""
         body: Raw = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
         if uid is not None:
             body["preconditions"] = {"uid": uid}
+        if grace is not None:
+            body["gracePeriodSeconds"] = grace
         return self.request("DELETE", resource.path(namespace, name), body)
 
     def discover(self) -> Resources:
@@ -123,15 +127,23 @@ class Api(Transport):
         at = f" in version {version}" if version else ""
         raise InfraError(f"{kind}{of} is not served{at} by {self.server}; is its CRD installed?")
 
+    def served(
+        self, kind: str, group: str | None = None, version: str | None = None
+    ) -> Resource | None:
+        """As `resource_for`, but None if the kind is not served, or not any more."""
+        with contextlib.suppress(InfraError):
+            return self.resource_for(kind, group, version)
+        return None
+
     def _listable(self, version: str | None) -> Iterator[Resource]:
         """As last discovered, then as discovered now, then as CRDs say."""
         for within in (float("inf"), _REDISCOVER_SECONDS):
             yield from (found for found in self._discovered(within=within) if "list" in found.verbs)
         # Discovery may lag behind a CRD that already serves its kind by seconds.
-        answer = self.request("GET", _CRDS)
+        answer = self.request("GET", CRDS.path())
         # An identity that may not list them must do with discovery alone.
         if answer.code != 403:
-            crds = raise_for(answer, f"list {_CRDS}").body.get("items") or ()
+            crds = raise_for(answer, f"list {CRDS.path()}").body.get("items") or ()
             yield from filter(None, (served_by(crd, version) for crd in crds))
 
     def _discovered(self, *, within: float) -> Resources:

@@ -21,7 +21,8 @@ from conformance.kube.credentials import Credential, Credentials, Plugin, read_t
 from conformance.kube.proxy import Proxy
 from conformance.model.errors import UsageError
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The fast one, where libyaml is there."""
 _loading = threading.Lock()
 # Of the wrong shape, the client's code fails in any of the last four ways.
 _UNREADABLE = (
@@ -48,8 +49,7 @@ class Connection:
 
     @classmethod
     def read(cls, path: Path, context: str | None) -> Connection:
-        """Raises UsageError if the file is missing, unreadable or lacks the context, or its
-        credentials cannot be had."""
+        """Raises UsageError, see `Transport.from_kubeconfig`."""
         if not path.is_file():
             raise UsageError(f"the kubeconfig {path} does not exist; expected a readable file")
         # The client writes inline keys to temporary files and removes them only at a normal exit.
@@ -75,7 +75,7 @@ class Connection:
 
 
 def _read(path: Path, context: str | None, directory: str) -> Connection:
-    content = yaml.load(path.read_bytes(), Loader=_Loader)
+    content = yaml.load(path.read_bytes(), Loader=YAML_LOADER)
     if not isinstance(content, dict):
         raise ValueError("expected a YAML mapping with clusters, contexts and users")
     name = context or content.get("current-context")

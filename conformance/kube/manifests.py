@@ -9,27 +9,28 @@ from typing import Any
 import yaml
 
 from conformance.kube.api import Api
-from conformance.kube.resource import served_by
+from conformance.kube.connection import YAML_LOADER
+from conformance.kube.resource import CRDS, NAMESPACES, served_by
 from conformance.kube.transport import FIELD_MANAGER, PatchType, raise_for
 from conformance.model.errors import InfraError, UsageError
 
 ESTABLISH_SECONDS = 30.0
 """From the applied CRD to the first list of its kind; 1-3 s on a busy machine."""
 _POLL_SECONDS = 0.1
-_ORDER = {"Namespace": 0, "CustomResourceDefinition": 1}
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_ORDER = {NAMESPACES.kind: 0, CRDS.kind: 1}
 
 
 def load_manifests(path: Path) -> list[dict[str, Any]]:
-    """The objects of a YAML file, or of every .yaml, .yml and .json file of a directory, by name.
-    Raises UsageError for what cannot be read or is no Kubernetes object."""
+    """The objects of a YAML file, or of every .yaml, .yml and .json file of a directory, by name,
+    without kustomizations. Raises UsageError for what cannot be read or is no Kubernetes object."""
     if path.is_dir():
         files = sorted(p for p in path.iterdir() if p.suffix in (".yaml", ".yml", ".json"))
+        files = [p for p in files if p.stem != "kustomization"]
         if not files:
             raise UsageError(f"{path} holds no manifest; expected *.yaml, *.yml or *.json files")
         return [manifest for file in files for manifest in load_manifests(file)]
     try:
-        documents = list(yaml.load_all(path.read_bytes(), Loader=_Loader))
+        documents = list(yaml.load_all(path.read_bytes(), Loader=YAML_LOADER))
     except (OSError, yaml.YAMLError) as error:
         raise UsageError(f"the manifest {path} cannot be read: {error}") from error
     manifests: list[dict[str, Any]] = []
@@ -47,27 +48,24 @@ def apply_manifests(
     *,
     namespace: str | None = None,
     manager: str = FIELD_MANAGER,
-) -> list[dict[str, Any]]:
-    """Server-side apply; the stored objects, in that order. `namespace` is for objects of namespaced
-    kinds that name none. Raises UsageError for a bad manifest, InfraError if one is refused or a CRD
-    does not serve within ESTABLISH_SECONDS."""
+) -> None:
+    """Server-side apply. `namespace` is for objects of namespaced kinds that name none. Raises
+    UsageError for a bad manifest, InfraError if one is refused or a CRD does not serve within
+    ESTABLISH_SECONDS."""
     given = [_checked(manifest, "a given manifest") for manifest in manifests]
-    stored: list[dict[str, Any]] = []
     for turn, batch in itertools.groupby(sorted(given, key=_turn), key=_turn):
         together = list(batch)
-        stored += [_apply(api, manifest, namespace, manager) for manifest in together]
-        if turn == _ORDER["CustomResourceDefinition"]:
+        for manifest in together:
+            _apply(api, manifest, namespace, manager)
+        if turn == _ORDER[CRDS.kind]:
             _wait_served(api, [str(crd["metadata"]["name"]) for crd in together])
-    return stored
 
 
 def _turn(manifest: Mapping[str, Any]) -> int:
     return _ORDER.get(str(manifest["kind"]), len(_ORDER))
 
 
-def _apply(
-    api: Api, manifest: Mapping[str, Any], namespace: str | None, manager: str
-) -> dict[str, Any]:
+def _apply(api: Api, manifest: Mapping[str, Any], namespace: str | None, manager: str) -> None:
     group, _, version = str(manifest["apiVersion"]).rpartition("/")
     kind, name = str(manifest["kind"]), str(manifest["metadata"]["name"])
     resource = api.resource_for(kind, group, version)
@@ -76,26 +74,22 @@ def _apply(
         raise UsageError(f"{kind} {name} names no namespace; expected metadata.namespace to be set")
     # With force: fields are taken over from other managers.
     params = {"fieldManager": manager, "force": True}
-    path = resource.path(target, name)
-    answer = api.request("PATCH", path, manifest, PatchType.APPLY, params)
-    body: dict[str, Any] = raise_for(answer, f"applying {kind} {name}").body
-    return body
+    answer = api.request("PATCH", resource.path(target, name), manifest, PatchType.APPLY, params)
+    raise_for(answer, f"applying {kind} {name}")
 
 
 def _wait_served(api: Api, names: Iterable[str]) -> None:
     """Until each CRD is established *and* its kind can be listed: serving starts a moment later."""
-    crds = api.resource_for("CustomResourceDefinition", "apiextensions.k8s.io")
     end = time.monotonic() + ESTABLISH_SECONDS
     for name in names:
-        while not _serves(api, api.read(crds, name)):
+        while not _is_listed(api, api.read(CRDS, name)):
             if time.monotonic() > end:
-                raise InfraError(
-                    f"the CRD {name} did not serve its kind within {ESTABLISH_SECONDS:g} s"
-                )
+                within = f"within {ESTABLISH_SECONDS:g} s"
+                raise InfraError(f"the CRD {name} did not serve its kind {within}")
             time.sleep(_POLL_SECONDS)
 
 
-def _serves(api: Api, crd: Mapping[str, Any] | None) -> bool:
+def _is_listed(api: Api, crd: Mapping[str, Any] | None) -> bool:
     resource = served_by(crd) if crd else None
     return bool(resource and api.request("GET", resource.path(), params={"limit": 1}).ok)
 

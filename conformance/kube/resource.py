@@ -14,10 +14,8 @@ _AGGREGATED = (
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 )
 
-# The same objects served by two groups: the one that is left out, and why.
-TWICE_SERVED: dict[tuple[str, str], str] = {
-    ("events.k8s.io", "events"): "the same objects as core events; one entry an object is enough",
-}
+_TWICE_SERVED = ("events.k8s.io", "events")
+"""The same objects as core events: one entry an object is enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +48,20 @@ class Resource:
             parts += ["namespaces", namespace]
         parts += [part for part in (self.plural, name, subresource) if part]
         return "".join(f"/{quote(part, safe=':')}" for part in parts)
+
+
+CRDS = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False
+)
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", True)
+EVENTS = Resource("", "v1", "events", "Event", True)
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True)
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", False)
+PODS = Resource("", "v1", "pods", "Pod", True)
+VALIDATING_WEBHOOKS = Resource(
+    "admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration", False,
+)  # fmt: skip
 
 
 def version_priority(version: str) -> tuple[int, int, int, str]:
@@ -101,7 +113,7 @@ def preferred(served: Iterable[Resource]) -> list[Resource]:
     chosen: dict[tuple[str, str], Resource] = {}
     for resource in served:
         key = (resource.group, resource.plural)
-        if {"list", "watch"} <= resource.verbs and key not in TWICE_SERVED:
+        if {"list", "watch"} <= resource.verbs and key != _TWICE_SERVED:
             chosen.setdefault(key, resource)
     return list(chosen.values())
 

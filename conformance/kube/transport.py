@@ -14,14 +14,13 @@ import urllib3
 from kubernetes.client.rest import RESTClientObject
 
 from conformance.kube.connection import Connection
-from conformance.kube.credentials import Credentials
+from conformance.kube.credentials import Credential, Credentials
 from conformance.kube.proxy import Proxy
 from conformance.model.errors import InfraError, UsageError
 
 FIELD_MANAGER = "dgd-conformance"
 """One constant manager for all that the suite applies: removing a field by apply works only if the
 same manager owned it."""
-USER_AGENT = "dgd-conformance"
 CONNECT_SECONDS = 5.0
 """Until the connection stands; a loopback or near API server needs milliseconds."""
 REQUEST_SECONDS = 10.0
@@ -103,7 +102,7 @@ class Transport:
         path: Path | str,
         *,
         context: str | None = None,
-        user_agent: str = USER_AGENT,
+        user_agent: str = FIELD_MANAGER,
         connections: int = 16,
     ) -> Self:
         """`connections` are kept open for reuse; more are made as needed. Raises UsageError if the
@@ -153,17 +152,15 @@ class Transport:
             if response.status != 429 or attempt == _THROTTLED_TRIES - 1:
                 break
             time.sleep(min(float(response.headers.get("Retry-After") or 1), 2.0))
-        return Answer(
-            code=response.status, body=decoded(response.data), headers=dict(response.headers)
-        )
+        body = decoded(response.data)
+        return Answer(code=response.status, body=body, headers=dict(response.headers))
 
     def stream(
         self, path: str, *, params: Mapping[str, Any], silence: float
     ) -> urllib3.BaseHTTPResponse:
         """An open response, to be read in pieces; `silence` seconds without a byte end it."""
-        headers = self._headers(_JSON)
         limit = urllib3.Timeout(connect=CONNECT_SECONDS, read=silence)
-        url = self._url(path, params)
+        url, headers = self._url(path, params), self._headers(_JSON)
         try:
             return self._pool.request(
                 "GET", url, headers=headers, timeout=limit, retries=False, preload_content=False
@@ -183,7 +180,8 @@ class Transport:
         if content_type is not None:
             headers["Content-Type"] = content_type
         if self._connection.credentials is not None:
-            headers.update(self._identity(self._connection.credentials))
+            if token := self._renewed(self._connection.credentials).token:
+                headers["authorization"] = f"Bearer {token}"
         else:
             for setting in self._connection.configuration.auth_settings().values():
                 headers[str(setting["key"])] = str(setting["value"])  # type: ignore[index]  # as typed
@@ -191,7 +189,7 @@ class Transport:
             headers.add(name, value)
         return headers
 
-    def _identity(self, credentials: Credentials) -> Mapping[str, str]:
+    def _renewed(self, credentials: Credentials) -> Credential:
         try:
             credential = credentials.present
         except UsageError as error:
@@ -202,15 +200,13 @@ class Transport:
                 self._pool.connection_pool_kw["ssl_context"] = context
                 # Connections that stand keep the old certificate; new ones must not.
                 self._pool.clear()
-        return {"authorization": f"Bearer {credential.token}"} if credential.token else {}
+        return credential
 
     def _no_answer(self, verb: str, path: str, error: Exception) -> NoAnswerError:
         cause, proxy = error.__cause__ or error, self._connection.proxy
         way = f" through {proxy}" if proxy is not None else ""
-        return NoAnswerError(
-            f"the API server {self.server} gave no answer to {verb} {path}{way}: {cause}",
-            proxy=proxy,
-        )
+        told = f"the API server {self.server} gave no answer to {verb} {path}{way}: {cause}"
+        return NoAnswerError(told, proxy=proxy)
 
 
 def decoded(data: bytes) -> Any:

@@ -54,5 +54,6 @@ def render(table: FaultTable) -> str:
     rows = [(name, fault) for faults in table.values() for name, fault in faults.items()]
     wide = max(len(name) for name, _ in rows)
     wider = max(len(fault.checker) for _, fault in rows)
-    lines = [f"{name:<{wide}}  {fault.checker:<{wider}}  {fault.case}" for name, fault in rows]
-    return "\n".join(lines)
+    return "\n".join(
+        f"{name:<{wide}}  {fault.checker:<{wider}}  {fault.case}" for name, fault in rows
+    )

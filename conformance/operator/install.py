@@ -21,14 +21,11 @@ def install(
     bounds: Bounds | None = None,
     logs: Path,
     warm_up: WarmUp | None = None,
-    on_event: OnEvent | None = None,
+    on_event: OnEvent = lambda _: None,
     api: Api | None = None,
 ) -> InstalledOperator:
     """Install and start the operator. Returns once it is ready, agrees with its profile and is warm.
-
-    `logs`: directory for the logs of its pods and the values of its chart. `warm_up` is called once the
-    operator is ready (which was seen up to 8 s before the first reconcile). `api` stands in for the
-    client made from the cluster's kubeconfig.
+    `warm_up` is called once it is ready; `api` stands in for a client of the cluster's kubeconfig.
 
     In a cluster that is not thrown away, only objects that carry the suite's label are overwritten, and
     closing removes what was made. An operator that others installed is left as it is.

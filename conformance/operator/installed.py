@@ -20,7 +20,7 @@ from conformance.model.errors import InfraError
 from conformance.model.installs import ClusterInstall, ProcessInstall
 from conformance.model.profile import Profile
 from conformance.operator.operator_options import OperatorOptions
-from conformance.operator.probes import Probe, check_features, check_versions, wait_for_webhooks
+from conformance.operator.probes import check_features, check_versions, wait_for_webhooks
 from conformance.operator.profiles import LoadedProfile
 
 OnEvent: TypeAlias = Callable[[OperatorEvent], None]
@@ -72,18 +72,13 @@ class OperatorControl(abc.ABC):
 
 
 class OperatorEvents:
-    """The events of one operator, in order. `on_event` gets each as it comes, from any thread."""
+    """What happens to one operator, in order. `on_event` gets each event as it comes, from any thread.
+    An EXITED among them is one that nobody asked for: a finding."""
 
-    def __init__(self, on_event: OnEvent | None = None) -> None:
+    def __init__(self, on_event: OnEvent) -> None:
         self._on_event = on_event
-        self._events: list[OperatorEvent] = []
         self._crashes = CrashScanner()
         self._lock = threading.RLock()
-
-    @property
-    def so_far(self) -> list[OperatorEvent]:
-        with self._lock:
-            return list(self._events)
 
     def add(self, kind: OperatorEventKind, text: str = "") -> None:
         """Note what happens just now. An exit with a traceback as its last words is a crash, too."""
@@ -100,9 +95,7 @@ class OperatorEvents:
                 self._note(OperatorEventKind.PANIC, line.strip()[:300])
 
     def _note(self, kind: OperatorEventKind, text: str) -> None:
-        self._events.append(OperatorEvent(kind=kind, at=time.time(), text=text))
-        if self._on_event is not None:
-            self._on_event(self._events[-1])
+        self._on_event(OperatorEvent(kind=kind, at=time.time(), text=text))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -126,24 +119,13 @@ class InstalledOperator(abc.ABC):
     """User names under which it writes, as in the audit log."""
     log_path: Path = field(init=False)
     """Its log: output of all its starts, growing."""
-    served: dict[str, list[str]] = field(init=False, default_factory=dict)
-    """Resource → API versions that the installed CRDs serve."""
-    probes: list[Probe] = field(init=False, default_factory=list)
-    """What the live API showed of each declared feature."""
-    seconds: dict[str, float] = field(init=False, default_factory=dict)
-    """Milestone → seconds since the installation began."""
     ending: contextlib.ExitStack = field(init=False, default_factory=contextlib.ExitStack)
     """What undoes the installation, the last first."""
-    _began: float = field(init=False, default_factory=time.monotonic)
+    _kinds_checked: bool = field(init=False, default=False)
 
     @property
     def profile(self) -> Profile:
         return self.loaded.profile
-
-    @property
-    def events(self) -> list[OperatorEvent]:
-        """What happened to it so far. An EXITED among them is one that nobody asked for: a finding."""
-        return self.event_log.so_far
 
     @property
     @abc.abstractmethod
@@ -155,20 +137,16 @@ class InstalledOperator(abc.ABC):
         what was started and made is ended and removed."""
         try:
             self._apply()
-            self._reached("installed")
             self._start()
             self.control.wait_ready()
-            self._reached("ready")
-            if not self.served:
+            if not self._kinds_checked:
                 # Some operators bring their kinds themselves when they start.
                 self._check_kinds()
             within, check = self.bounds.install, self.control.require_running
             wait_for_webhooks(self.api, self.profile, within=within, check=check)
-            self.probes = check_features(self.api, self.profile, where=self.loaded.shown)
-            self._reached("probed")
+            check_features(self.api, self.profile, where=self.loaded.shown)
             if warm_up is not None:
                 warm_up(self)
-                self._reached("warm")
             self.control.supervise()
         except BaseException:
             # The first error is the one to tell.
@@ -185,7 +163,7 @@ class InstalledOperator(abc.ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_error: object) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @abc.abstractmethod
@@ -198,15 +176,12 @@ class InstalledOperator(abc.ABC):
 
     def _check_kinds(self) -> None:
         """The kinds are there: compare their versions with the profile. Raises UsageError."""
-        self.served = check_versions(self.api, self.profile, where=self.loaded.shown)
-        self._reached("kinds served")
+        check_versions(self.api, self.profile, where=self.loaded.shown)
+        self._kinds_checked = True
 
     def _send(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         """Server-side apply; waits until CRDs are served."""
         apply_manifests(self.api, manifests, namespace=self.settings.namespace)
-
-    def _reached(self, milestone: str) -> None:
-        self.seconds[milestone] = round(time.monotonic() - self._began, 3)
 
 
 WarmUp: TypeAlias = Callable[[InstalledOperator], None]

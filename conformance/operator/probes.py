@@ -6,9 +6,9 @@ little would leave an API version or a feature untested and still be called conf
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from conformance.kube import Api, Resource
+from conformance.kube.resource import CRDS, VALIDATING_WEBHOOKS
 from conformance.model.children import Gang
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.features import Feature
@@ -27,7 +27,6 @@ from conformance.model.manifest import manifest
 from conformance.model.profile import Profile
 from conformance.model.state import Obj
 from conformance.operator import webhooks
-from conformance.operator.resources import CRDS, VALIDATING_WEBHOOKS, served
 
 _PROBE_IMAGE = "example.com/dgd-conformance/probe:1.0.0"
 """A semantic version as tag: some operators refuse anything else."""
@@ -42,27 +41,16 @@ _REACHED = range(200, 500)
 """Answers that show that every webhook was reached: a call that failed is a 500."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
-    """What the profile declares of one feature, and what the live API shows."""
-
-    feature: Feature
-    declared: bool
-    found: bool
-    detail: str
-
-
-def check_versions(api: Api, profile: Profile, *, where: str) -> dict[str, list[str]]:
-    """Served versions of graphs (and components): resource → versions. Raises UsageError if the
-    profile lists one that is not served, or leaves out one that the suite can speak."""
-    name, kinds = PLURALS[GRAPH_KIND], (GRAPH_KIND, COMPONENT_KIND)
-    versions = {PLURALS[kind]: _versions(crd) for kind in kinds if (crd := _crd(api, kind))}
-    if name not in versions:
+def check_versions(api: Api, profile: Profile, *, where: str) -> None:
+    """Raises UsageError if the profile lists a version of graphs that is not served, or leaves out one
+    that the suite can speak."""
+    name, crd = PLURALS[GRAPH_KIND], _crd(api, GRAPH_KIND)
+    if crd is None:
         raise UsageError(
             f"{where}: after the installation there is no CRD {name}.{GROUP}; expected it under "
             "`install.crds`"
         )
-    live = versions[name]
+    live = _versions(crd)
     for version in profile.versions:
         if version not in live:
             raise UsageError(
@@ -75,29 +63,22 @@ def check_versions(api: Api, profile: Profile, *, where: str) -> dict[str, list[
                 f"{where}: the installed CRD of {name} also serves {version}, which `versions` does "
                 "not list: every served version must be listed, or it would go untested"
             )
-    return versions
 
 
-def check_features(api: Api, profile: Profile, *, where: str) -> list[Probe]:
-    """What the features look like on the live API. Raises UsageError for one that is declared and not
-    found, or found and not declared: the CRDs and webhooks are the operator's own, so what they offer
-    to a user is to be tested."""
+def check_features(api: Api, profile: Profile, *, where: str) -> None:
+    """Raises UsageError for a feature that is declared and not found on the live API, or found and not
+    declared: the CRDs and webhooks are the operator's own, so what they offer to a user is to be
+    tested. API versions are looked at by `check_versions`."""
     looks = (
         (Feature.MULTINODE, *_multinode(api, profile)),
         (Feature.COMPONENT, *_component(api, profile)),
         (Feature.ADMISSION, *_admission(api)),
     )
-    probes = []
     for feature, found, detail in looks:
         declared = feature in profile.features
         if declared != found:
             lists = "lists" if declared else "does not list"
             raise UsageError(f"{where}: `features` {lists} {feature}, but {detail}")
-        probes.append(Probe(feature=feature, declared=declared, found=found, detail=detail))
-    for version in profile.versions:
-        detail = f"the graph's CRD serves {version}"
-        probes.append(Probe(feature=Feature(version), declared=True, found=True, detail=detail))
-    return probes
 
 
 def wait_for_webhooks(
@@ -133,14 +114,13 @@ def _multinode(api: Api, profile: Profile) -> tuple[bool, str]:
     find it, wherever the kind that multinode services are made of is served, too."""
     wanted, declared = profile.multinode, Feature.MULTINODE in profile.features
     crd = _crd(api, GRAPH_KIND)
-    having = [version for version in profile.versions if crd and _has_multinode(crd, version)]
-    lacking = [str(version) for version in profile.versions if version not in having]
+    lacking = [str(each) for each in profile.versions if not crd or not _has_multinode(crd, each)]
     kinds = {wanted.kind} if declared else {wanted.kind, LWS}
-    present = [kind for kind in sorted(kinds) if served(api, kind, WORKLOADS[kind].group)]
+    present = [kind for kind in sorted(kinds) if api.served(kind, WORKLOADS[kind].group)]
     missing = [] if present else [wanted.kind]
-    if declared and wanted.gang is not Gang.NONE and not served(api, wanted.gang_kind):
+    if declared and wanted.gang is not Gang.NONE and not api.served(wanted.gang_kind):
         missing.append(wanted.gang_kind)
-    if lacking and (declared or not having):
+    if lacking and (declared or len(lacking) == len(profile.versions)):
         return False, f"the graph's CRD has no field `multinode` in {', '.join(lacking)}"
     if missing:
         return False, f"the API server serves no kind {' and no kind '.join(missing)}"

@@ -37,9 +37,9 @@ class LoadedProfile:
     path: Path
     given: str
     """Name or path by which it was asked for."""
-    sha256: str = ""
+    sha256: str
     """Digest of the file, in hex."""
-    faults: tuple[str, ...] = ()
+    faults: tuple[str, ...]
     """Names that `--fault` accepts: those of the profile, and those of its table."""
 
     @property
@@ -64,18 +64,16 @@ class LoadedProfile:
         return templates.map_texts(self._value(field), field, fill_in)
 
     def manifests(self, field: str, *, crds: Path | None) -> list[dict[str, Any]]:
-        """The objects in the files and directories that a field lists, without kustomizations; `{crds}`
-        stands for `crds`. Raises UsageError that names the field or the option."""
+        """The objects in the files and directories that a field lists; `{crds}` stands for `crds`.
+        Raises UsageError that names the field or the option."""
         found: list[dict[str, Any]] = []
         for entry in self._value(field):
             if entry == "{crds}" and crds is not None:
                 path, where = crds, f"--operator-crds={crds}"
             else:
                 path, where = self.directory / entry, f"{self.shown}: `{field}`"
-            files = (p for p in sorted(path.glob("*")) if p.suffix in (".yaml", ".yml", ".json"))
             try:
-                for file in [p for p in files if p.stem != "kustomization"] or [path]:
-                    found += load_manifests(file)
+                found += load_manifests(path)
             except UsageError as error:
                 raise UsageError(f"{where}: {error}") from error
         return found
@@ -97,8 +95,7 @@ def load(name_or_path: str | Path) -> LoadedProfile:
     faults; a line for each bad field, each unknown placeholder and each missing file.
     """
     path = _find(str(name_or_path))
-    content = path.read_bytes()
-    where = _shown(path)
+    content, where = path.read_bytes(), _shown(path)
     profile = parse(content.decode("utf-8"), where=where)
     problems = [*templates.problems(profile), *_missing_files(profile, path.parent)]
     if problems:

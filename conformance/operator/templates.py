@@ -24,9 +24,6 @@ PLACEHOLDERS = (
 )
 """Names that every installation fills in, beside `port_<name>` for each port."""
 
-_VALUE_PLACEHOLDERS = ("image", "image_repository", "image_tag", "namespace")
-"""Names that the values of a chart may use."""
-
 _TOKEN = re.compile(r"\{\{|\}\}|\{([a-z][a-z0-9_]*)\}|[{}]")
 _FIELDS = {
     "install": {"command", "env", "ready", "cert_dir", "fault_argument", "files"},
@@ -90,7 +87,7 @@ def _known(profile: Profile, field: str) -> set[str]:
     if field == "in_cluster.fault_argument":
         return {"fault"}
     if field.startswith("in_cluster.values"):
-        return set(_VALUE_PLACEHOLDERS)
+        return {"image", "image_repository", "image_tag", "namespace"}
     install = profile.process
     known = {*PLACEHOLDERS, *(f"port_{name}" for name in (*install.ports, *install.fixed_ports))}
     if field == "install.fault_argument":

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.kube.resource import CRDS, VALIDATING_WEBHOOKS
 from conformance.model.state import Obj
-from conformance.operator.resources import CRDS, VALIDATING_WEBHOOKS
 
 _ADMISSION_KINDS = (VALIDATING_WEBHOOKS.kind, "MutatingWebhookConfiguration")
 _NO_CA = (None, "", "Cg==")

@@ -85,7 +85,7 @@ def cluster(
             options=OperatorOptions(),
             bounds=Bounds(install=120.0),
             logs=tmp_path_factory.mktemp("operator"),
-            event_log=OperatorEvents(),
+            event_log=OperatorEvents(lambda event: None),
             api=Api.from_kubeconfig(cluster.kubeconfig),
         ).run()
         yield cluster

@@ -29,6 +29,11 @@ def accept(fake: FakeApi, *paths: str) -> None:
         fake.answers["PATCH", path] = lambda path=path: (200, {"applied": path})  # type: ignore[misc]  # late binding
 
 
+def applied(fake: FakeApi) -> list[str]:
+    """Paths of what was applied, in order."""
+    return [path.partition("?")[0] for verb, path, *_ in fake.requests if verb == "PATCH"]
+
+
 def crd() -> dict[str, Any]:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -66,8 +71,8 @@ def test_namespaces_come_first_then_crds_until_they_serve_then_the_rest(
         return 200, fake.put(CRD, "graphs.nvidia.com", spec=crd()["spec"], status=status)
 
     fake.answers["GET", CRD_PATH] = read
-    stored = apply_manifests(api, [GRAPH_MANIFEST, crd(), NAMESPACE_MANIFEST])
-    order = [row["applied"] for row in stored]
+    apply_manifests(api, [GRAPH_MANIFEST, crd(), NAMESPACE_MANIFEST])
+    order = applied(fake)
     assert order == [NAMESPACE.path(name="ns"), CRD_PATH, GRAPH.path("ns", "g")]
     assert len(reads) == 3
 
@@ -84,7 +89,8 @@ def test_an_object_without_namespace_takes_the_given_one_or_is_refused(
 ) -> None:
     accept(fake, POD.path("ns", "p"))
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
-    assert len(apply_manifests(api, [pod], namespace="ns")) == 1
+    apply_manifests(api, [pod], namespace="ns")
+    assert applied(fake) == [POD.path("ns", "p")]
     with pytest.raises(UsageError, match="Pod p names no namespace"):
         apply_manifests(api, [pod])
 

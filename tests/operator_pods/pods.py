@@ -11,9 +11,21 @@ from conformance.cluster.embedded import EmbeddedCluster
 from conformance.cluster.nodes import RealNodes
 from conformance.model.errors import UsageError
 from conformance.model.kinds import Actor
+from conformance.operator.pods.deployed import Target
 from tests.operator.fakes import component_crd, graph_crd, webhook
 
 Raw = dict[str, Any]
+
+TARGET = Target(
+    operator="x",
+    namespace="ops",
+    deployment="op",
+    container="manager",
+    replicas=1,
+    selector="app=op",
+    grace=30,
+    ready_within=60,
+)
 
 
 @dataclass

@@ -6,8 +6,15 @@ import pytest
 
 from conformance.model.errors import InfraError
 from conformance.model.state import Obj
-from conformance.operator.pods.deployed import Deployed, Pod, Target, is_ready, selector
-from conformance.operator.pods.diagnosis import why_not_ready
+from conformance.operator.pods.deployed import (
+    Deployed,
+    Pod,
+    is_ready,
+    selector,
+    why_not_ready,
+)
+
+from .pods import TARGET
 
 Raw = dict[str, Any]
 
@@ -22,16 +29,7 @@ class Shown(Deployed):
         warnings: tuple[str, ...] = (),
         last_line: str = "",
     ) -> None:
-        self.target = Target(
-            operator="x",
-            namespace="ops",
-            deployment="op",
-            container="manager",
-            replicas=1,
-            selector="a=b",
-            grace=30,
-            ready_within=60,
-        )
+        self.target = TARGET
         self._pods = list(pods)
         self._conditions = conditions or []
         self._warnings = warnings

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from conformance.kube import Api
+from conformance.operator.pods.deployed import Deployed
 from conformance.operator.pods.logs import PodLogs
 from tests.cluster.clusters import eventually
 
 from .log_server import LogServer
+from .pods import TARGET
 
 T = "2026-11-30T10:00:0"
 
@@ -23,9 +26,8 @@ def server(tmp_path: Path) -> Iterator[LogServer]:
 
 @pytest.fixture
 def logs(server: LogServer, tmp_path: Path) -> Iterator[PodLogs]:
-    made = PodLogs(
-        server.kubeconfig, namespace="ops", container="manager", path=tmp_path / "l" / "op.log"
-    )
+    path = tmp_path / "l" / "op.log"
+    made = PodLogs(server.kubeconfig, TARGET, path=path, on_line=lambda line: None)
     yield made
     made.close()
 
@@ -69,6 +71,22 @@ def test_end_of_a_crashed_run_is_read_before_the_next_one(server: LogServer, log
     server.script = lambda query: (200, present if "follow" in query else previous)
     logs.follow("u1", "op-1")
     holds(logs, "panic: oh", "goroutine 1", "up again")
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_last_line_is_of_the_running_container_or_else_of_the_one_before(
+    server: LogServer, running: bool
+) -> None:
+    def script(query: dict[str, str]) -> tuple[int, list[str]]:
+        # As the API server reads a query: any value but these two is true.
+        if query.get("previous", "false").lower() not in ("false", "0"):
+            return 200, ["panic: oh\n"]
+        return (200, ["waiting for caches\n"]) if running else (400, ["is waiting to start"])
+
+    server.script = script
+    with Api.from_kubeconfig(server.kubeconfig) as api:
+        line = Deployed(api, TARGET).last_line("op-1")
+    assert line == ("waiting for caches" if running else "panic: oh")
 
 
 def test_waits_for_a_container_that_starts_and_ends_with_its_pod(

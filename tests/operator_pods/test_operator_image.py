@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from conformance.model.errors import UsageError
-from conformance.operator.pods import operator_image
-from conformance.operator.pods.operator_image import fetch_wheels, provide
+from conformance.operator.pods import programs
+from conformance.operator.pods.programs import fetch_wheels, provide
 
 Program = Callable[[str, str], Path]
 
@@ -123,8 +123,8 @@ def test_built_image_that_cannot_be_loaded_is_an_error(program: Program, dockerf
 def test_base_is_a_public_image_unless_another_is_named(
     program: Program, dockerfile: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(operator_image.BASE_VARIABLE, raising=False)
+    monkeypatch.delenv(programs.BASE_VARIABLE, raising=False)
     log = program("docker", "exit 0")
     provide(image="op:1", dockerfile=dockerfile, load=lambda image: None)
     assert "--build-arg BASE=python:3.13-slim " in log.read_text(encoding="utf-8")
-    assert os.environ.get(operator_image.BASE_VARIABLE) is None
+    assert os.environ.get(programs.BASE_VARIABLE) is None

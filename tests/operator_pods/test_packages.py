@@ -13,8 +13,8 @@ from conformance.model.installs import ClusterInstall, Placement
 from conformance.operator import profiles
 from conformance.operator.operator_options import OperatorOptions, check_options
 from conformance.operator.pods.adapt import Adaptation
-from conformance.operator.pods.commands import run
 from conformance.operator.pods.packages import Helm, Package, check_hooks, read_package
+from conformance.operator.pods.programs import run
 
 from .pods import write_operator
 

@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from conformance.kube import Api
+from conformance.kube.resource import DEPLOYMENTS
 from conformance.model.errors import UsageError
 from conformance.model.labels import of_run
 from conformance.operator.operator_options import OperatorOptions
-from conformance.operator.resources import DEPLOYMENTS
 
 from .conftest import Install
 from .pods import deployment, ignored_webhook, rbac, write, write_operator

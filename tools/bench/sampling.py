@@ -1,4 +1,4 @@
-"""Runs a command and samples what all of its processes use: wall time, processor time by program, memory."""
+"""Runs a command, and samples the wall time, processor time by program, and memory of its processes."""
 
 import re
 import subprocess
@@ -23,8 +23,8 @@ _NAMES = (
 
 @dataclass(kw_only=True)
 class Usage:
-    """What one run used. Times are seconds, memory is MiB of resident pages, shared ones counted in each
-    process."""
+    """What one run used. Times are seconds, memory is MiB of resident pages, shared ones counted in
+    each process."""
 
     exit_code: int = 0
     wall: float = 0.0

@@ -5,18 +5,19 @@ which it is found again. Never its rights: a missing verb is the operator's, and
 """
 
 import copy
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.cluster.nodes import RealNodes
 from conformance.kube import Api, Resource, raise_for
+from conformance.kube.resource import CRDS, DEPLOYMENTS
 from conformance.model.errors import UsageError
 from conformance.model.graph import GROUP
 from conformance.model.installs import ClusterInstall
 from conformance.model.state import Obj
 from conformance.operator import webhooks
-from conformance.operator.resources import CRDS, DEPLOYMENTS
 
 _CONTROLLERS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job")
 _TEMPLATES: dict[str, tuple[str, ...]] = {
@@ -57,19 +58,16 @@ class Adaptation:
             metadata["labels"] = {**(metadata.get("labels") or {}), **self.labels}
         template = pod_template(changed)
         if template is not None:
-            mine = self.is_mine(changed)
+            own = self.settings.container if self.is_mine(changed) else ""
             for container in _containers(template):
-                self._adapt(
-                    container, own=mine and container.get("name") == self.settings.container
-                )
+                self._adapt(container, own=container.get("name") == own)
             if self.nodes is not None:
                 _place(template, self.nodes)
         return changed
 
     def is_mine(self, manifest: Mapping[str, Any]) -> bool:
         """True for the operator's own Deployment."""
-        seen = Obj(manifest)
-        own = self.settings
+        seen, own = Obj(manifest), self.settings
         found = seen.kind, seen.namespace or own.namespace, seen.name
         return found == (DEPLOYMENTS.kind, own.namespace, own.deployment)
 
@@ -154,10 +152,7 @@ def adapt_installed(
 def trust_kinds(api: Api, adaptation: Adaptation) -> None:
     """Give the conversions of the graph's group the CA if they lack one: some operators bring their
     CRDs themselves when they start. Raises InfraError."""
-
-    def trusting(crd: dict[str, Any]) -> dict[str, Any]:
-        return webhooks.trusting(crd, ca_bundle=adaptation.ca_bundle)
-
+    trusting = functools.partial(webhooks.trusting, ca_bundle=adaptation.ca_bundle)
     for crd in map(Obj, api.metadata_list(CRDS)[0] if adaptation.ca_bundle else ()):
         if crd.name.endswith(f".{GROUP}"):
             _change(api, CRDS, crd.name, None, trusting)

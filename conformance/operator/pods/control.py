@@ -18,6 +18,7 @@ from typing import Any
 
 from conformance.history.records import OperatorEventKind
 from conformance.kube import Api, raise_for
+from conformance.kube.resource import DEPLOYMENTS, LEASES
 from conformance.model.errors import InfraError
 from conformance.model.labels import ENDED
 from conformance.model.profile import Profile
@@ -29,9 +30,8 @@ from conformance.operator.pods.deployed import (
     Target,
     is_observed,
     is_ready,
+    why_not_ready,
 )
-from conformance.operator.pods.diagnosis import why_not_ready
-from conformance.operator.resources import DEPLOYMENTS, LEASES
 
 ENDS = {OperatorEventKind.STOPPED: "stop", OperatorEventKind.KILLED: "kill"}
 """How the note of an end begins, see `labels.ENDED`."""
@@ -58,7 +58,6 @@ class PodControl(OperatorControl):
         self.deployed = Deployed(api, target)
         self._target = target
         self._profile = profile
-        self._api = api
         self._lock = threading.RLock()
 
     def alive(self) -> bool:
@@ -78,10 +77,8 @@ class PodControl(OperatorControl):
                     if waiting.get("reason") == "CrashLoopBackOff":
                         self.deployed.delete_pod(pod, grace=1)
         self.wait_ready()
-        within = self._target.ready_within
-        probes.wait_for_webhooks(
-            self._api, self._profile, within=within, check=self.require_running
-        )
+        within, check = self._target.ready_within, self.require_running
+        probes.wait_for_webhooks(self.deployed.api, self._profile, within=within, check=check)
 
     def wait_ready(self) -> None:
         """Wait until it is available and a pod of it leads (if it elects one). Raises StartError."""
@@ -148,7 +145,7 @@ class PodControl(OperatorControl):
 
     def _patch(self, body: Mapping[str, Any]) -> None:
         target = self._target
-        answer = self._api.patch(DEPLOYMENTS, target.deployment, body, target.namespace)
+        answer = self.deployed.api.patch(DEPLOYMENTS, target.deployment, body, target.namespace)
         raise_for(answer, f"scaling the operator {target.operator}")
 
 
@@ -157,8 +154,8 @@ def attach(data: Mapping[str, Any], kubeconfig: Path, profile: Profile) -> PodCo
     return PodControl(Api.from_kubeconfig(kubeconfig, connections=4), Target(**data), profile)
 
 
-def wait_for_leader(deployed: Deployed, *, within: float) -> float:
-    """Until no Lease is held by a pod of this operator that is gone; the seconds that took.
+def wait_for_leader(deployed: Deployed, *, within: float) -> None:
+    """Until no Lease is held by a pod of this operator that is gone.
 
     A Lease that nobody takes over in its own duration and some is of no use any more: this ends without
     an error, since the operator may not elect a leader at all. Unreadable Leases are not waited for.
@@ -167,9 +164,8 @@ def wait_for_leader(deployed: Deployed, *, within: float) -> float:
     while stale := _stale(deployed):
         durations = [float(spec.get("leaseDurationSeconds") or DEFAULT_DURATION) for spec in stale]
         if time.monotonic() - began > min(max(durations) + _SPARE_SECONDS, within):
-            break
+            return
         time.sleep(POLL)
-    return time.monotonic() - began
 
 
 def _stale(deployed: Deployed) -> list[dict[str, Any]]:
@@ -177,18 +173,14 @@ def _stale(deployed: Deployed) -> list[dict[str, Any]]:
     unique (controller-runtime, pkg/leaderelection)."""
     name = deployed.target.deployment
     prefix = name[:_PREFIX] + ("-" if len(name) < _PREFIX else "")
-    specs = [lease.get("spec") or {} for lease in _leases(deployed)]
+    # Some operators keep theirs in kube-system, which not every identity may read.
+    paths = LEASES.path(), LEASES.path(deployed.target.namespace)
+    answers = (deployed.api.request("GET", path) for path in paths)
+    readable = next((answer for answer in answers if answer.ok), None)
+    leases = (readable.body.get("items") if readable else None) or ()
+    specs = [lease.get("spec") or {} for lease in leases]
     held = [spec for spec in specs if str(spec.get("holderIdentity") or "").startswith(prefix)]
     if not held:
         return []
     alive = tuple(pod.name for pod in deployed.pods() if not pod.deleting)
     return [spec for spec in held if not spec["holderIdentity"].startswith(alive)]
-
-
-def _leases(deployed: Deployed) -> list[dict[str, Any]]:
-    """All that may be read: some operators keep theirs in kube-system."""
-    for namespace in (None, deployed.target.namespace):
-        answer = deployed.api.request("GET", LEASES.path(namespace))
-        if answer.ok:
-            return list(answer.body.get("items") or ())
-    return []

@@ -1,14 +1,15 @@
-"""The operator's Deployment and pods, as the API server shows them."""
-
-from __future__ import annotations
+"""The operator's Deployment and pods, as the API server shows them, and why they are not ready."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from conformance.kube import Api, raise_for
+from conformance.kube.resource import DEPLOYMENTS, EVENTS, PODS
+from conformance.model.errors import InfraError
 from conformance.model.state import Obj
-from conformance.operator.resources import DEPLOYMENTS, EVENTS, PODS
+
+_STARTING = ("ContainerCreating", "PodInitializing", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,21 +27,6 @@ class Target:
     """Seconds that its pods may take to end in an orderly way."""
     ready_within: float
     """Seconds from a start to readiness."""
-
-    @classmethod
-    def of(cls, deployment: Obj, *, operator: str, container: str, ready_within: float) -> Target:
-        """From the stored Deployment."""
-        grace = deployment.at("spec", "template", "spec", "terminationGracePeriodSeconds")
-        return cls(
-            operator=operator,
-            namespace=deployment.namespace,
-            deployment=deployment.name,
-            container=container,
-            replicas=deployment.spec.get("replicas") or 1,
-            selector=selector(deployment.spec.get("selector") or {}),
-            grace=30.0 if grace is None else float(grace),
-            ready_within=ready_within,
-        )
 
 
 class Pod(Obj):
@@ -60,12 +46,12 @@ class Pod(Obj):
         return "running" in (self.own.get("state") or {})
 
 
+@dataclass(eq=False)
 class Deployed:
     """Reads one operator's Deployment and pods."""
 
-    def __init__(self, api: Api, target: Target) -> None:
-        self.api = api
-        self.target = target
+    api: Api
+    target: Target
 
     def deployment(self) -> Obj | None:
         """The Deployment, None if it is gone. Raises InfraError."""
@@ -91,7 +77,7 @@ class Deployed:
         """The last line of a container (empty: the operator's own); empty if unreadable."""
         params = {"container": container or self.target.container, "tailLines": "1"}
         path = PODS.path(self.target.namespace, pod, "log")
-        for previous in (None, True):
+        for previous in (False, True):
             answer = self.api.request("GET", path, params={**params, "previous": previous})
             if answer.ok and answer.body:
                 return one_line(answer.body)
@@ -99,9 +85,7 @@ class Deployed:
 
     def delete_pod(self, pod: Obj, *, grace: int) -> None:
         """Delete exactly this pod. One that is gone is fine. Raises InfraError."""
-        options = {"gracePeriodSeconds": grace, "preconditions": {"uid": pod.uid}}
-        body = {"kind": "DeleteOptions", "apiVersion": "v1", **options}
-        answer = self.api.request("DELETE", PODS.path(self.target.namespace, pod.name), body)
+        answer = self.api.delete(PODS, pod.name, self.target.namespace, uid=pod.uid, grace=grace)
         if answer.code not in (404, 409):
             raise_for(answer, f"deleting pod {pod.name}")
 
@@ -144,3 +128,69 @@ def one_line(text: Any) -> str:
 def reason_of(said: Mapping[str, Any]) -> str:
     """Reason and message of a condition or an event."""
     return f"{said.get('reason')}: {one_line(said.get('message'))}"
+
+
+def why_not_ready(deployed: Deployed) -> str:
+    """The reason in one sentence and in the platform's own words, as a person would look it up with
+    kubectl. Never raises: something is wrong already."""
+    try:
+        return _why_not_ready(deployed)
+    except InfraError as error:
+        return f"and its state could not be read: {error}"
+
+
+def _why_not_ready(deployed: Deployed) -> str:
+    target, deployment = deployed.target, deployed.deployment()
+    if deployment is None:
+        return f"the Deployment {target.deployment} is gone from namespace {target.namespace}"
+    failure = deployment.condition("ReplicaFailure") or {}
+    if failure.get("status") == "True":
+        return f"its pods cannot be made ({reason_of(failure)})"
+    pods = [pod for pod in deployed.pods() if not pod.deleting]
+    if not pods:
+        conditions = deployment.status.get("conditions") or ()
+        said = next((one_line(c.get("message")) for c in conditions), "nothing was said why")
+        return f"it has no pod ({said})"
+    pods.sort(key=lambda pod: pod.created, reverse=True)
+    state = "ready now" if is_ready(deployment) else "not all available yet"
+    reasons = filter(None, (_of_pod(deployed, pod) for pod in pods))
+    return next(reasons, f"its pods run and are {state}")
+
+
+def _of_pod(deployed: Deployed, pod: Pod) -> str:
+    """What is wrong with one pod; empty if it is ready."""
+    scheduled = pod.condition("PodScheduled") or {}
+    if scheduled.get("status") == "False":
+        return f"its pod {pod.name} is Pending ({reason_of(scheduled)})"
+    for field in ("initContainerStatuses", "containerStatuses"):
+        for row in pod.status.get(field) or ():
+            if found := _of_container(deployed, pod.name, row):
+                return found
+    if pod.ready:
+        return ""
+    warned = deployed.warnings(pod.name)
+    said = f" ({warned[-1]})" if warned else ""
+    if pod.running:
+        return f"its pod {pod.name} runs but is not ready{said}{_last_line(deployed, pod.name)}"
+    return f"its pod {pod.name} is {pod.status.get('phase') or 'not seen by a node yet'}{said}"
+
+
+def _of_container(deployed: Deployed, pod: str, row: Mapping[str, Any]) -> str:
+    state, name = row.get("state") or {}, str(row["name"])
+    waiting, ended = state.get("waiting") or {}, state.get("terminated")
+    where, reason = f"container {name} of its pod {pod}", str(waiting.get("reason") or "")
+    if reason not in _STARTING:
+        last = (row.get("lastState") or {}).get("terminated")
+        if reason == "CrashLoopBackOff" and last:
+            return f"{where} is in {reason} after {exit_of(last)}{_last_line(deployed, pod, name)}"
+        return f"{where} waits in {reason} ({one_line(waiting.get('message')) or 'nothing said'})"
+    # Others end well when their work is done, the operator's own never does.
+    own = name == deployed.target.container
+    if ended and (ended.get("exitCode") or (own and not row.get("ready"))):
+        return f"{where} ended: {exit_of(ended)}{_last_line(deployed, pod, name)}"
+    return ""
+
+
+def _last_line(deployed: Deployed, pod: str, container: str = "") -> str:
+    line = deployed.last_line(pod, container)
+    return f"; its last line: {line}" if line else ""

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from conformance.kube import Api, Resource
+from conformance.kube.resource import CRDS, NAMESPACES
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP
 from conformance.model.labels import OWNED
 from conformance.model.state import Obj
-from conformance.operator.resources import CRDS, NAMESPACES, served
 
 _POLL = 0.3
 _RELEASE_SECONDS = 10.0
@@ -54,7 +54,7 @@ class Footprint:
         """Delete all graphs and components, if their kinds came with this installation, while the
         operator can still release them. Those it does not release within `within` seconds are
         released for it: their kind goes, too. Raises InfraError if some stay."""
-        kinds = [served(self._api, kind, GROUP) for kind in (GRAPH_KIND, COMPONENT_KIND)]
+        kinds = [self._api.served(kind, GROUP) for kind in (GRAPH_KIND, COMPONENT_KIND)]
         ours = [kind for kind in kinds if kind and str(kind) not in self._crds_before]
         began, released = time.monotonic(), False
         while left := [(kind, Obj(o)) for kind in ours for o in self._api.metadata_list(kind)[0]]:
@@ -82,7 +82,7 @@ class Footprint:
         for made in going:
             if resource := self._resource(made):
                 with contextlib.suppress(InfraError):
-                    self._api.delete(resource, made.name, self._namespace_of(made))
+                    self._api.delete(resource, made.name, made.namespace or self._namespace)
         deadline = time.monotonic() + within
         while left := [made for made in going if self._read(made)]:
             if time.monotonic() > deadline:
@@ -95,18 +95,13 @@ class Footprint:
         return {crd.name: crd for crd in crds}
 
     def _read(self, wanted: Obj) -> Obj | None:
-        resource = self._resource(wanted)
-        if resource is None:
-            return None
-        found = self._api.read(resource, wanted.name, self._namespace_of(wanted))
+        resource, namespace = self._resource(wanted), wanted.namespace or self._namespace
+        found = self._api.read(resource, wanted.name, namespace) if resource else None
         return Obj(found) if found else None
 
     def _resource(self, wanted: Obj) -> Resource | None:
         version = str(wanted.raw["apiVersion"]).rpartition("/")[2]
-        return served(self._api, wanted.kind, wanted.group, version)
-
-    def _namespace_of(self, wanted: Obj) -> str:
-        return wanted.namespace or self._namespace
+        return self._api.served(wanted.kind, wanted.group, version)
 
 
 def is_ours(live: Obj) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from conformance.cluster.certificates import Authority
+from conformance.kube.resource import DEPLOYMENTS
 from conformance.model.errors import UsageError
 from conformance.model.installs import ClusterInstall
 from conformance.model.labels import of_run
@@ -21,12 +22,11 @@ from conformance.operator.pods.adapt import (
     trust_kinds,
 )
 from conformance.operator.pods.control import PodControl
-from conformance.operator.pods.deployed import Target
+from conformance.operator.pods.deployed import Target, selector
 from conformance.operator.pods.footprint import Footprint, is_ours, settled_namespace
-from conformance.operator.pods.operator_image import provide
 from conformance.operator.pods.packages import Package, check_hooks, read_package
+from conformance.operator.pods.programs import provide
 from conformance.operator.pods.watcher import Watcher
-from conformance.operator.resources import DEPLOYMENTS
 
 
 class Adoption(InstalledOperator):
@@ -54,24 +54,24 @@ class Adoption(InstalledOperator):
                 "there, or have the suite do so: --install-operator"
             )
         deployment = Obj(found)
-        target = Target.of(
-            deployment,
+        pod = deployment.at("spec", "template", "spec")
+        target = Target(
             operator=self.loaded.name,
+            namespace=deployment.namespace,
+            deployment=deployment.name,
             container=settings.container,
+            replicas=deployment.spec.get("replicas") or 1,
+            selector=selector(deployment.spec.get("selector") or {}),
+            grace=float(pod.get("terminationGracePeriodSeconds", 30)),
             ready_within=self.bounds.install,
         )
         self.attachable = asdict(target)
         self.control = control = PodControl(self.api, target, self.profile)
-        pod = deployment.at("spec", "template", "spec")
         account = pod.get("serviceAccountName") or pod.get("serviceAccount") or "default"
         self.users = [f"system:serviceaccount:{deployment.namespace}:{account}"]
         self.log_path = self.logs / f"operator-{self.loaded.name}.log"
-        watcher = Watcher(
-            control.deployed,
-            kubeconfig=self.cluster.kubeconfig,
-            log=self.log_path,
-            events=self.event_log,
-        )
+        kubeconfig, events = self.cluster.kubeconfig, self.event_log
+        watcher = Watcher(control.deployed, kubeconfig=kubeconfig, log=self.log_path, events=events)
         # If it is removed, its last events are no exits, and its last words are still read.
         removal = self.ending.pop_all()
         self.ending.callback(control.forget_ends)

@@ -14,8 +14,9 @@ from pathlib import Path
 import urllib3
 
 from conformance.kube import Api
+from conformance.kube.resource import PODS
 from conformance.model.errors import InfraError
-from conformance.operator.resources import PODS
+from conformance.operator.pods.deployed import Target
 
 SILENCE_SECONDS = 300.0
 """An idle operator says nothing; after this long the connection is made anew."""
@@ -29,21 +30,14 @@ class PodLogs:
     """Follows pods by name; `path` takes their lines. `on_line` is called from any thread."""
 
     def __init__(
-        self,
-        kubeconfig: Path,
-        *,
-        namespace: str,
-        container: str,
-        path: Path,
-        on_line: Callable[[str], None] | None = None,
+        self, kubeconfig: Path, target: Target, *, path: Path, on_line: Callable[[str], None]
     ) -> None:
         self.path = path
         self.problem = ""
         """Why a log could not be read, in the API server's words; empty if all went well."""
         self.closing = threading.Event()
         self._api = Api.from_kubeconfig(kubeconfig, connections=4)
-        self._namespace = namespace
-        self._container = container
+        self._target = target
         self._on_line = on_line
         self._followers: dict[str, _Follower] = {}
         self._writing = threading.Lock()
@@ -53,9 +47,8 @@ class PodLogs:
     def follow(self, uid: str, pod: str) -> None:
         """Follow a pod from its first line on; at once, and once."""
         if uid not in self._followers and not self.closing.is_set():
-            path = PODS.path(self._namespace, pod, "log")
-            self._followers[uid] = follower = _Follower(self, path)
-            follower.start()
+            self._followers[uid] = _Follower(self, PODS.path(self._target.namespace, pod, "log"))
+            self._followers[uid].start()
 
     def last_line(self) -> str:
         """The last whole line so far."""
@@ -74,22 +67,21 @@ class PodLogs:
         self._join()
         self._api.close()
 
-    def _join(self) -> None:
-        deadline = time.monotonic() + _JOIN_SECONDS
-        for follower in self._followers.values():
-            follower.join(max(0.0, deadline - time.monotonic()))
-
     def open(self, path: str, **params: str) -> urllib3.BaseHTTPResponse:
         """One request for a log."""
-        query = {**params, "container": self._container, "timestamps": "true"}
+        query = {**params, "container": self._target.container, "timestamps": "true"}
         return self._api.stream(path, params=query, silence=SILENCE_SECONDS)
 
     def write(self, line: bytes) -> None:
         """Take one line."""
         with self._writing, self.path.open("ab") as file:
             file.write(line + b"\n")
-        if self._on_line is not None:
-            self._on_line(line.decode("utf-8", "replace"))
+        self._on_line(line.decode("utf-8", "replace"))
+
+    def _join(self) -> None:
+        deadline = time.monotonic() + _JOIN_SECONDS
+        for follower in self._followers.values():
+            follower.join(max(0.0, deadline - time.monotonic()))
 
 
 class _Follower(threading.Thread):

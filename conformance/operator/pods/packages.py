@@ -9,12 +9,13 @@ from typing import Any
 import yaml
 
 from conformance.cluster.nodes import RealNodes
+from conformance.kube import YAML_LOADER
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.installs import Packaging
 from conformance.model.state import Obj
 from conformance.operator.operator_options import OperatorOptions
 from conformance.operator.pods.adapt import fits, pod_template, repository, tag
-from conformance.operator.pods.commands import run
+from conformance.operator.pods.programs import run
 from conformance.operator.profiles import LoadedProfile
 
 _RENDER_SECONDS = 120.0
@@ -115,12 +116,8 @@ def read_package(
         manifests = _parse(rendered)
     else:
         manifests = listed("manifests")
-    return Package(
-        prerequisites=listed("prerequisites"),
-        crds=listed("crds"),
-        manifests=manifests,
-        helm=helm,
-    )
+    prerequisites, crds = listed("prerequisites"), listed("crds")
+    return Package(prerequisites=prerequisites, crds=crds, manifests=manifests, helm=helm)
 
 
 def check_hooks(
@@ -147,7 +144,6 @@ def _helm(
     loaded: LoadedProfile, options: OperatorOptions, *, kubeconfig: Path, scratch: Path
 ) -> Helm:
     settings, given = loaded.profile.pods, options.chart
-    path = settings.chart_path
     image = options.image or ("" if settings.needs_image else settings.image)
     known = {
         "namespace": settings.namespace,
@@ -157,15 +153,17 @@ def _helm(
     }
     scratch.mkdir(parents=True, exist_ok=True)
     values = scratch / f"{loaded.name}-values.yaml"
-    filled = loaded.filled("in_cluster.values", known)
-    values.write_text(yaml.safe_dump(filled), encoding="utf-8")
+    values.write_text(yaml.safe_dump(loaded.filled("in_cluster.values", known)), encoding="utf-8")
     chosen: list[str] = []
     if settings.chart_version and (not given or given.startswith("oci://")):
         chosen += ["--version", settings.chart_version]
     if settings.repository and not given:
         chosen += ["--repo", settings.repository]
+    shipped = settings.chart
+    if settings.chart_path:
+        shipped = str(loaded.directory / settings.chart_path)
     return Helm(
-        chart=given or (str(loaded.directory / path) if path else settings.chart),
+        chart=given or shipped,
         release=settings.release or loaded.name,
         namespace=settings.namespace,
         kubeconfig=kubeconfig,
@@ -175,6 +173,5 @@ def _helm(
 
 def _parse(text: str) -> list[dict[str, Any]]:
     """The objects in what Helm or kubectl printed."""
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    documents = yaml.load_all(text, Loader=loader)
+    documents = yaml.load_all(text, Loader=YAML_LOADER)
     return [document for document in documents if isinstance(document, dict)]

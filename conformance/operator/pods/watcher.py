@@ -13,11 +13,7 @@ from conformance.model.labels import ENDED
 from conformance.model.state import Obj
 from conformance.operator.installed import OperatorEvents
 from conformance.operator.pods.control import ENDS
-from conformance.operator.pods.deployed import (
-    Deployed,
-    Pod,
-    exit_of,
-)
+from conformance.operator.pods.deployed import Deployed, Pod, exit_of
 from conformance.operator.pods.logs import PodLogs
 
 POLL_SECONDS = 0.25
@@ -35,18 +31,11 @@ class Watcher:
     def __init__(
         self, deployed: Deployed, *, kubeconfig: Path, log: Path, events: OperatorEvents
     ) -> None:
-        target = deployed.target
         self._deployed = deployed
         self._observer = Observer()
         self._events = events
         self._closing = threading.Event()
-        self._logs = PodLogs(
-            kubeconfig,
-            namespace=target.namespace,
-            container=target.container,
-            path=log,
-            on_line=events.read,
-        )
+        self._logs = PodLogs(kubeconfig, deployed.target, path=log, on_line=events.read)
         self._thread = threading.Thread(target=self._run, name="watch operator", daemon=True)
         self._thread.start()
 

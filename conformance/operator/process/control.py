@@ -3,6 +3,7 @@
 import contextlib
 import threading
 import time
+from dataclasses import dataclass
 
 import urllib3
 
@@ -22,25 +23,19 @@ _RESTARTS = 20
 must not be started for ever."""
 
 
+@dataclass(kw_only=True, eq=False)
 class ProcessControl(OperatorControl):
-    """One operator's process, from its first start on."""
+    """One operator's process, which is already started."""
 
-    def __init__(
-        self,
-        process: Process,
-        *,
-        name: str,
-        ready_url: str,
-        ready_within: float,
-        events: OperatorEvents,
-    ) -> None:
-        """`process` is already started. `ready_within`: seconds from a start to readiness. An empty
-        `ready_url`: it is ready when it runs."""
-        self.process = process
-        self._name = name
-        self._ready_url = ready_url
-        self._ready_within = ready_within
-        self._events = events
+    name: str
+    process: Process
+    ready_url: str
+    """Empty: it is ready when it runs."""
+    ready_within: float
+    """Seconds from a start to readiness."""
+    events: OperatorEvents
+
+    def __post_init__(self) -> None:
         # A case may kill it while it is being started again after a crash.
         self._lock = threading.RLock()
         self._restarts = 0
@@ -60,7 +55,7 @@ class ProcessControl(OperatorControl):
         """Run it again and wait until it is ready. Raises StartError, and InfraError if it runs."""
         with self._lock:
             if self.alive():
-                raise InfraError(f"the operator {self._name} already runs (pid {self.process.pid})")
+                raise InfraError(f"the operator {self.name} already runs (pid {self.process.pid})")
             self._spawn()
         self.wait_ready()
 
@@ -70,20 +65,20 @@ class ProcessControl(OperatorControl):
         while not self._answers():
             seconds = time.monotonic() - began
             self.require_running(f"{seconds:.1f} s after its start, before it was ready")
-            if seconds > self._ready_within:
+            if seconds > self.ready_within:
                 raise StartError(
-                    f"the operator {self._name} was not ready {seconds:.0f} s after its start: "
-                    f"{self._ready_url} (`install.ready`) did not answer 200; {self._last_words()}"
+                    f"the operator {self.name} was not ready {seconds:.0f} s after its start: "
+                    f"{self.ready_url} (`install.ready`) did not answer 200; {self._last_words()}"
                 )
             time.sleep(0.05)
-        self._events.add(OperatorEventKind.READY)
+        self.events.add(OperatorEventKind.READY)
 
     def require_running(self, when: str) -> None:
         """Raise StartError, with the end of the log, if it does not run."""
         if not self.alive():
             self._watcher.join(STOP_SECONDS)
             raise StartError(
-                f"the operator {self._name} ended with code {self.process.returncode} {when}; "
+                f"the operator {self.name} ended with code {self.process.returncode} {when}; "
                 f"{self._last_words()}"
             )
 
@@ -102,13 +97,12 @@ class ProcessControl(OperatorControl):
         with self._lock:
             if self.alive():
                 self._planned = how
-                kills = how is OperatorEventKind.KILLED
-                (self.process.kill if kills else self.process.terminate)()
-                try:
-                    self.process.wait(STOP_SECONDS)
-                except TimeoutError:
-                    self.process.kill()
-                    self.process.wait(STOP_SECONDS)
+                if how is OperatorEventKind.STOPPED:
+                    self.process.terminate()
+                    with contextlib.suppress(TimeoutError):
+                        self.process.wait(STOP_SECONDS)
+                self.process.kill()
+                self.process.wait(STOP_SECONDS)
             self._watcher.join(STOP_SECONDS)
 
     def _spawn(self) -> None:
@@ -118,9 +112,9 @@ class ProcessControl(OperatorControl):
 
     def _watch(self) -> None:
         self._planned = OperatorEventKind.EXITED
-        self._events.add(OperatorEventKind.STARTED, f"pid {self.process.pid}")
+        self.events.add(OperatorEventKind.STARTED, f"pid {self.process.pid}")
         self._watcher = threading.Thread(
-            target=self._wait_for_end, name=f"watch {self._name}", daemon=True
+            target=self._wait_for_end, name=f"watch {self.name}", daemon=True
         )
         self._watcher.start()
 
@@ -134,10 +128,10 @@ class ProcessControl(OperatorControl):
         kind = self._planned
         if kind is OperatorEventKind.EXITED:
             last = self.process.tail(1).strip()
-            self._events.add(kind, f"{ended}; its last line: {last}" if last else ended)
+            self.events.add(kind, f"{ended}; its last line: {last}" if last else ended)
             threading.Thread(target=self._start_again, daemon=True).start()
         else:
-            self._events.add(kind, ended)
+            self.events.add(kind, ended)
 
     def _start_again(self) -> None:
         # If it is not ready again, its next exit is on record, too.
@@ -159,13 +153,13 @@ class ProcessControl(OperatorControl):
         lines = new[: new.rfind(b"\n") + 1]
         self._log_read += len(lines)
         for line in lines.decode("utf-8", "replace").splitlines():
-            self._events.read(line)
+            self.events.read(line)
 
     def _answers(self) -> bool:
-        if not self._ready_url:
+        if not self.ready_url:
             return self.alive()
         try:
-            answer = self._pool.request("GET", self._ready_url, timeout=2.0, retries=False)
+            answer = self._pool.request("GET", self.ready_url, timeout=2.0, retries=False)
         except urllib3.exceptions.HTTPError:
             return False
         return answer.status == 200

@@ -11,12 +11,12 @@ from typing import Any
 from conformance import paths
 from conformance.cluster.processes.ports import free_ports, is_free
 from conformance.cluster.protocol import ProcessHost
+from conformance.kube.resource import CRDS
 from conformance.model.errors import UsageError
 from conformance.model.installs import ProcessInstall
 from conformance.operator import webhooks
 from conformance.operator.installed import InstalledOperator
 from conformance.operator.process.control import ProcessControl
-from conformance.operator.resources import CRDS
 
 WEBHOOK_PORT = "port_webhook"
 """Placeholder for the port that admission and conversion requests go to."""
@@ -53,7 +53,7 @@ class ProcessInstallation(InstalledOperator):
                 f"{self.loaded.shown}: its webhooks need a port named webhook in "
                 "`install.ports` or `install.fixed_ports`"
             )
-        names = sorted({self.settings.namespace, *(service.namespace for service in services)})
+        names = sorted({settings.namespace, *(service.namespace for service in services)})
         self._send(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names
         )
@@ -81,16 +81,11 @@ class ProcessInstallation(InstalledOperator):
             "NO_PROXY": "*",
             **self._filled("env"),
         }
-        process = self._host.spawn(
-            f"operator-{self.loaded.name}",
-            command,
-            env=environment,
-            cwd=self._work,
-            files=self._private,
-        )
+        name, files = f"operator-{self.loaded.name}", self._private
+        process = self._host.spawn(name, command, env=environment, cwd=self._work, files=files)
         self.control = control = ProcessControl(
-            process,
             name=self.loaded.name,
+            process=process,
             ready_url=self._filled("ready"),
             ready_within=self.bounds.install,
             events=self.event_log,
@@ -137,8 +132,7 @@ class ProcessInstallation(InstalledOperator):
     def _chosen_values(self) -> dict[str, str]:
         """Placeholder → value, with ports that are free just now."""
         settings, host = self.settings, self._host
-        chosen = [name for name in settings.ports if name not in settings.fixed_ports]
-        free = dict(zip(chosen, free_ports(len(chosen)), strict=True))
+        free = zip(settings.ports, free_ports(len(settings.ports)), strict=True)
         values = {
             "kubeconfig": str(host.kubeconfig_for(self.profile.identity_user)),
             "python": sys.executable,
@@ -149,7 +143,7 @@ class ProcessInstallation(InstalledOperator):
             "etcd_url": host.etcd_url,
             "ca_bundle": host.ca_bundle,
         }
-        ports = {**free, **settings.fixed_ports}
+        ports = {**dict(free), **settings.fixed_ports}
         values |= {f"port_{name}": str(port) for name, port in ports.items()}
         if self.options.binary is not None:
             values["binary"] = str(self.options.binary)

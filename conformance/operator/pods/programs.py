@@ -1,4 +1,5 @@
-"""Builds the operator's image from its Dockerfile if it has one, and loads it where it can."""
+"""Programs of the user's machine that an installation needs: docker, kubectl, helm, pip. With docker
+the operator's image is built from its Dockerfile, if it has one, and loaded where it can be."""
 
 import contextlib
 import importlib.metadata
@@ -11,8 +12,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from conformance.model.errors import UsageError
-from conformance.operator.pods.commands import run
+from conformance.model.errors import InfraError, UsageError
 
 BASE_VARIABLE = "DGD_CONFORMANCE_PYTHON_IMAGE"
 """Environment variable with the Python image that built images start from."""
@@ -20,6 +20,51 @@ DEFAULT_BASE = "python:3.13-slim"
 BUILD_SECONDS = 600.0
 """The base may have to be pulled."""
 _WHEELS = "wheels"
+
+_DROPPED = ("KUBECONFIG", "HELM_KUBE", "HELM_NAMESPACE")
+"""How variables begin that would lead to another cluster than the run's."""
+
+_GET_IT = {
+    "docker": "install Docker, or give a built image (--operator-image=REFERENCE)",
+    "helm": "install Helm 3.13 or newer (https://helm.sh/docs/intro/install)",
+    "kubectl": "install kubectl (https://kubernetes.io/docs/tasks/tools)",
+}
+
+
+def run(
+    program: str,
+    *arguments: str,
+    doing: str,
+    within: float,
+    error: type[UsageError | InfraError] = InfraError,
+) -> str:
+    """What a program printed that is on PATH or given by its path. `within`: seconds. Raises UsageError
+    if it is not there, `error` with its last words if it fails, InfraError if the time is up."""
+    found = shutil.which(program)
+    if found is None:
+        raise UsageError(f"{doing} needs `{program}`, which is not on PATH: {_GET_IT[program]}")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}
+    try:
+        return subprocess.check_output(
+            [found, *arguments],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=within,
+        )
+    except subprocess.TimeoutExpired as expired:
+        raise InfraError(f"{doing} did not finish within {within:.0f} s") from expired
+    except subprocess.CalledProcessError as failed:
+        words = _last_words(failed.stderr) or _last_words(failed.stdout)
+        raise error(f"{doing} failed: {words}") from None
+    except OSError as failed:
+        raise error(f"{doing} failed: {failed}") from failed
+
+
+def _last_words(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return "; ".join(lines[-3:])[-600:]
 
 
 def provide(*, image: str, dockerfile: Path | None, load: Callable[[str], None]) -> str:
@@ -54,11 +99,10 @@ def fetch_wheels(requirements: Path, target: Path) -> None:
 
 def _is_local(image: str) -> bool:
     """True if there is a local container engine that has the image."""
-    try:
-        command = ["docker", "image", "inspect", "--format", "{{.Id}}", image]
-        return subprocess.run(command, capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False
+    with contextlib.suppress(UsageError, InfraError):
+        run("docker", "image", "inspect", image, doing="looking for an image", within=BUILD_SECONDS)
+        return True
+    return False
 
 
 def _build(image: str, dockerfile: Path) -> None:
@@ -81,7 +125,6 @@ def _build(image: str, dockerfile: Path) -> None:
 
 
 def _pinned(name: str) -> str:
-    try:
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         return f"{name}=={importlib.metadata.version(name)}"
-    except importlib.metadata.PackageNotFoundError:
-        return name
+    return name
