@@ -180,11 +180,8 @@ class CaseRun:
 
     def _served(self, kinds: dict[str, str]) -> list[Resource]:
         """Those kinds that the cluster has: it may lack one (no gang scheduler, say)."""
-        found = []
-        for kind, group in kinds.items():
-            with contextlib.suppress(InfraError):
-                found.append(self._api.resource_for(kind, group))
-        return found
+        found = (self._api.served(kind, group) for kind, group in kinds.items())
+        return [resource for resource in found if resource is not None]
 
     def _print_tables(self, checkpoint: str) -> None:
         # A kind without objects has an empty table, and each is a request in a busy checkpoint.

@@ -11,11 +11,10 @@ from conformance.cluster.programs.go import Toolchain, module_cache
 from conformance.cluster.programs.pins import LWS_CRDS, LWS_MODULE, PINS, Program
 from conformance.cluster.programs.progress import Progress
 from conformance.cluster.programs.sources import whole_file
+from conformance.kube import YAML_LOADER
 from conformance.model.errors import InfraError
 
 Objects = list[dict[str, Any]]
-
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def module_directory(environ: Mapping[str, str], progress: Progress) -> Path:
@@ -42,7 +41,7 @@ def parse(text: str) -> Objects:
     """The objects of a YAML text, CRDs without the descriptions of fields: nine tenths of 2.8 MB, which
     each start would send to the API server. Raises InfraError for a text of another kind."""
     try:
-        objects = [each for each in yaml.load_all(text, Loader=_LOADER) if each is not None]
+        objects = [each for each in yaml.load_all(text, Loader=YAML_LOADER) if each is not None]
         for each in objects:
             kind, _ = each["kind"], each["metadata"]["name"]
             if kind == "CustomResourceDefinition":
