@@ -45,7 +45,9 @@ def order(items: list[pytest.Item], options: RunOptions, *, workers: int = 1) ->
     ordered = [item for item in items if mark_of(item) is None]
     for loaded in options.operators:
         own = [(item, mark) for item, mark in cases if operator_of(item) == loaded.name]
-        disruptive = [item for item, mark in own if mark.disruptive]
+        # One that spins would disturb those that come after it.
+        calm_first = sorted(own, key=lambda case: bool(case[1].may_spin))
+        disruptive = [item for item, mark in calm_first if mark.disruptive]
         long = [item for item, mark in own if mark.long and not mark.disruptive]
         short = [item for item, mark in own if not mark.long and not mark.disruptive]
         shared: list[pytest.Item] = []

@@ -1,8 +1,8 @@
 """How a case says what it is: its feature, its needs, and whether others can run beside it."""
 
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ class CaseMark:
     sentence. `feature` is its row in the verdict table.
 
     `disruptive`: it stops the operator or may make it spin, so it runs last, on a cluster of its own.
+    `may_spin`: with these parameters it may make the operator spin, so it is disruptive, too.
     `race`: it may end differently each time, so a known failure of it may be marked `sometimes`.
     `long`: it has several checkpoints or many graphs, so it starts before the others, which then
     need not wait for it at the end.
@@ -28,6 +29,7 @@ class CaseMark:
     feature: str
     needs: Sequence[Feature] = ()
     disruptive: bool = False
+    may_spin: Mapping[str, object] = field(default_factory=dict)
     race: bool = False
     long: bool = False
 
@@ -51,8 +53,13 @@ case = CaseMark
 
 def mark_of(item: pytest.Item) -> CaseMark | None:
     """The declaration of a collected item; None if it is no case."""
-    mark = item.get_closest_marker(MARK)
-    return None if mark is None else mark.args[0]
+    marker = item.get_closest_marker(MARK)
+    if marker is None:
+        return None
+    mark: CaseMark = marker.args[0]
+    callspec = getattr(item, "callspec", None)
+    spins = mark.may_spin and callspec and mark.may_spin.items() <= callspec.params.items()
+    return replace(mark, disruptive=True) if spins else mark
 
 
 def title_of(item: pytest.Item) -> str:

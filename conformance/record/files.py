@@ -74,13 +74,16 @@ class LoadSign:
     request: float
     requests: Mapping[str, int]
     """Namespace → mutating requests of the operator that were answered in the stretch."""
+    storms: tuple[str, ...] = ()
+    """Namespaces that it wrote to without coming to an end: nothing that others have to wait for."""
 
     def seen_from(self, namespace: str) -> Load:
         """The stretch as it was for one namespace."""
-        here = self.requests.get(namespace, 0)
+        work = {name: count for name, count in self.requests.items() if name not in self.storms}
+        work.pop(namespace, None)
         return Load(
             at=self.at, seconds=self.seconds, operator=self.operator, platform=self.platform,
-            request=self.request, here=here, elsewhere=sum(self.requests.values()) - here,
+            request=self.request, here=self.requests.get(namespace, 0), elsewhere=sum(work.values()),
         )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 from conformance.history.records import Write
@@ -15,6 +15,10 @@ from conformance.record.meter import Measured, Meter
 STRETCH_SECONDS = 0.5
 """Shorter than the pauses that an operator with an empty queue makes, longer than those between two
 requests of one that limits its own rate (20 a second and fewer, in client-go)."""
+STORM_SECONDS = 30.0
+"""As long as a deadline. An operator that writes to one namespace in three quarters of that time does
+not come to an end there: it spins, and that excuses it nowhere else."""
+_STORM = 0.75 * STORM_SECONDS / STRETCH_SECONDS
 _NO_WORK = ("events", "leases")
 """What operators write beside their work, at a pace of their own."""
 _PING_SECONDS = 1.0
@@ -29,6 +33,7 @@ class LoadWatch:
         self._directory = directory
         self._meter = Meter()
         self._requests: Counter[str] = Counter()
+        self._busy: dict[str, list[float]] = defaultdict(list)
         self._since = time.time()
         self._measured = Measured()
         self._ping = Ping(api) if api is not None else None
@@ -54,7 +59,14 @@ class LoadWatch:
         return LoadSign(
             at=at, seconds=seconds, operator=operator, platform=platform,
             request=0.0 if here or self._ping is None else self._ping.seconds, requests=requests,
+            storms=tuple(name for name in requests if self._storms(name, at)),
         )  # fmt: skip
+
+    def _storms(self, namespace: str, at: float) -> bool:
+        """True if the operator hardly paused there; to be asked once for each stretch with work."""
+        recent = [end for end in self._busy[namespace] if end > at - STORM_SECONDS]
+        self._busy[namespace] = [*recent, at]
+        return len(self._busy[namespace]) >= _STORM
 
 
 class Ping:

@@ -52,6 +52,32 @@ def test_what_operators_write_beside_their_work_is_nobodys_graph(tmp_path: Path)
     assert not sign.requests
 
 
+def test_a_storm_in_one_namespace_is_no_work_for_others(tmp_path: Path) -> None:
+    """Seen of two builds: a graph deleted in the foreground was made again and again for minutes, and
+    every other case was late meanwhile."""
+    watch = LoadWatch(tmp_path)
+    Measured(users=("operator",)).write(tmp_path)
+    start = time.time()
+    watch.sign(start + STRETCH_SECONDS)
+    signs = []
+    for stretch in range(2, 102):
+        # It pauses now and then, and works for another graph in bursts.
+        for namespace in ["storm"] * (stretch % 8 != 0) + ["work"] * (stretch % 20 < 5):
+            watch.wrote(write("operator", namespace))
+        sign = watch.sign(start + stretch * STRETCH_SECONDS)
+        assert sign is not None
+        signs.append(sign)
+    early, late = signs[:40], [sign for sign in signs[60:] if "storm" in sign.requests]
+    assert not any(sign.storms for sign in early), "it may still come to an end"
+    assert late
+    assert {sign.storms for sign in late} == {("storm",)}
+    quiet = [sign.seen_from("mine") for sign in late if "work" not in sign.requests]
+    assert quiet
+    assert not any(load.elsewhere for load in quiet)
+    assert all(sign.seen_from("storm").here for sign in late)
+    assert all(sign.seen_from("mine").elsewhere for sign in late if "work" in sign.requests)
+
+
 def test_a_case_sees_who_the_operator_worked_for() -> None:
     sign = LoadSign(
         at=8.0, seconds=0.5, operator=0.5, platform=1.0, request=0.0, requests={"a": 1, "b": 2}
