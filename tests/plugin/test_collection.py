@@ -68,6 +68,28 @@ def test_trip(trial):
     ]  # fmt: skip
 
 
+def test_what_may_spin_with_some_parameters_comes_after_all_others(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(
+        test_mine=CASES
+        + """
+import pytest
+
+
+@case(feature="delete", may_spin={"way": "Foreground"})
+@pytest.mark.parametrize("way", ["Foreground", "Background"])
+def test_delete(trial, way):
+    '''Gone.'''
+    trial.good()
+"""
+    )
+    nodes = [node.partition("::")[2] for node in collected(pytester, "--operator=reference")]
+    calm, spins = "test_delete[reference-Background]", "test_delete[reference-Foreground]"
+    assert nodes.index(calm) < nodes.index("test_kill[reference]") < nodes.index(spins)
+    assert nodes[-1] == spins
+
+
 def test_the_id_of_a_case_is_the_same_for_every_operator(pytester: pytest.Pytester) -> None:
     ids: dict[str, list[str]] = {}
     for name in ("one", "an-other"):
