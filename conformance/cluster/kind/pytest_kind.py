@@ -83,7 +83,6 @@ class Kind:
 
     def export_logs(self, directory: Path) -> None:
         """`kind export logs`: journals, pods' logs and descriptions."""
-        directory.mkdir(parents=True, exist_ok=True)
         command = ["export", "logs", str(directory), f"--name={self.directory.cluster}"]
         self._run("exporting the logs of the kind cluster", *command)
 

@@ -1,0 +1,126 @@
+"""The controllers that the suite brings into a kind cluster: their images, official or built from the
+programs, and the objects that run KWOK (`lws` has those of LeaderWorkerSet)."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conformance.cluster import manifests
+from conformance.cluster.embedded import flags
+from conformance.cluster.embedded.layout import UNUSED
+from conformance.cluster.kind.docker import Docker
+from conformance.cluster.nodes import FAKE_NODES, on_real_node
+from conformance.cluster.programs.pins import PINS, Program
+from conformance.cluster.programs.prepare import ensure_one
+from conformance.cluster.programs.progress import Progress
+
+REGISTRY = "registry.k8s.io"
+REGISTRY_VARIABLE = "DGD_CONFORMANCE_IMAGE_REGISTRY"
+"""Another registry with the official images; empty: they are built from the programs, and nothing is
+pulled."""
+_DOCKERFILE = """FROM scratch
+COPY manager /manager
+USER 65532:65532
+ENTRYPOINT ["/manager"]
+"""
+_CHANGED = {
+    "--kubeconfig": None,
+    "--config": "--config=/stages/kwok-stages.yaml",
+    "--manage-all-nodes": f"--manage-nodes-with-annotation-selector={FAKE_NODES}",
+    # Addresses of simulated pods: none that a real pod of the cluster has.
+    "--cidr": "--cidr=10.245.0.0/16",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controller:
+    """A program that runs in pods. `name`: of its Deployment and its service account."""
+
+    program: Program
+    namespace: str
+    name: str
+    image: str
+    """The official one, in `REGISTRY`."""
+
+    @property
+    def user(self) -> str:
+        """Its name in the audit log."""
+        return f"system:serviceaccount:{self.namespace}:{self.name}"
+
+
+LWS = Controller(
+    program=Program.LWS, namespace="lws-system", name="lws-controller-manager", image="lws/lws"
+)
+KWOK = Controller(
+    program=Program.KWOK, namespace="kube-system", name="kwok-controller", image="kwok/kwok"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """The image of a controller; `source`: the program to build it from, None for an official one."""
+
+    name: str
+    source: Path | None = None
+
+    def build(self, docker: Docker) -> None:
+        """Have Docker know it. Takes a second or two. Raises InfraError."""
+        if self.source is None or docker.has_image(self.name):
+            return
+        with tempfile.TemporaryDirectory(prefix="dgd-conformance-image-") as directory:
+            shutil.copy(self.source, Path(directory, "manager"))
+            Path(directory, "Dockerfile").write_text(_DOCKERFILE, encoding="utf-8")
+            docker.build(self.name, Path(directory))
+
+
+def find_image(
+    controller: Controller, *, docker: Docker, environ: Mapping[str, str], progress: Progress
+) -> Image:
+    """The official image, if Docker has it or can pull it, else one to be built. Pulling it, or
+    making the program, may take minutes the first time. Raises InfraError or UsageError."""
+    program = controller.program
+    version = PINS[program].version
+    registry = environ.get(REGISTRY_VARIABLE, REGISTRY).rstrip("/")
+    if registry:
+        image = f"{registry}/{controller.image}:v{version}"
+        why = None
+        if not docker.has_image(image):
+            with progress.step(f"pulling {image}"):
+                why = docker.pull(image)
+        if why is None:
+            return Image(name=image)
+        progress.say(f"{image} cannot be pulled ({why}); it is built from {program.value}")
+    source = ensure_one(program, environ, progress)
+    with source.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()[:12]
+    name = f"dgd-conformance/{program.value}:{version}-{digest}"
+    return Image(name=name, source=source)
+
+
+def kwok_objects(image: str) -> list[dict[str, Any]]:
+    """manifests/kwok.yaml with this image, on the real node, with the right to do everything."""
+    account = {"kind": "ServiceAccount", "name": KWOK.name, "namespace": KWOK.namespace}
+    found: list[dict[str, Any]] = manifests.objects("kwok.yaml")
+    for each in found:
+        if each["kind"] == "ConfigMap":
+            each["data"] = {"kwok-stages.yaml": manifests.text("kwok-stages.yaml").decode()}
+        elif each["kind"] == "Deployment":
+            template = each["spec"]["template"]
+            template["spec"]["containers"][0] |= {"image": image, "args": kwok_arguments()}
+            template["spec"] = on_real_node(template["spec"])
+    # The binding first: KWOK waits after a refusal.
+    return [manifests.cluster_admin(KWOK.name, account), *found]
+
+
+def kwok_arguments() -> list[str]:
+    """Those of the embedded control plane, for the simulated nodes only and with the pod's own
+    identity."""
+    given = ((flag, flag.split("=", 1)[0]) for flag in flags.kwok(UNUSED))
+    changed = (_CHANGED.get(name, flag) for flag, name in given)
+    return [flag for flag in changed if flag is not None]
