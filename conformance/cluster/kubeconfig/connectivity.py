@@ -47,7 +47,7 @@ def check_identity(context: Context, *, now: datetime.datetime | None = None) ->
         certificate = x509.load_pem_x509_certificate(pem)
     except ValueError as error:
         raise UsageError(f"{who} cannot be read: {error}") from error
-    now = now or _now()
+    now = now or datetime.datetime.now(datetime.UTC)
     end, start = certificate.not_valid_after_utc, certificate.not_valid_before_utc
     if now > end:
         raise UsageError(f"{who} expired on {_day(end)}; get a new one and put it there")
@@ -124,7 +124,7 @@ def _unknown_identity(context: Context) -> str:
     end = _expiry(token)
     if user.get("exec"):
         why = "the token of the credential plugin is not accepted; log in again"
-    elif end is not None and end < _now():
+    elif end is not None and end < datetime.datetime.now(datetime.UTC):
         why = f"its token expired on {_day(end)}; get a new one"
     elif token or user.get("tokenFile"):
         why = "its token is unknown or has expired; get a new one"
@@ -160,10 +160,6 @@ def _client_certificate(user: Mapping[str, Any]) -> bytes | None:
                 f"{error.strerror}"
             ) from error
     return None
-
-
-def _now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC)
 
 
 def _day(when: datetime.datetime) -> str:

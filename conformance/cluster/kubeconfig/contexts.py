@@ -73,10 +73,10 @@ class Context:
         return write_private(path, json.dumps(content).encode())
 
 
-def files(given: Path | None, environ: Mapping[str, str] | None = None) -> list[Path]:
+def files(given: Path | None, environ: Mapping[str, str] = os.environ) -> list[Path]:
     """The given one, else those of KUBECONFIG, else the default one. Raises UsageError if none
     exists."""
-    variable = (os.environ if environ is None else environ).get("KUBECONFIG")
+    variable = environ.get("KUBECONFIG")
     if given is not None:
         named, source = [str(given)], f"--kubeconfig={given}"
     elif variable:
