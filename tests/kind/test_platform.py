@@ -16,7 +16,7 @@ from conformance.cluster import manifests as files
 from conformance.cluster.embedded import flags
 from conformance.cluster.embedded.layout import Layout
 from conformance.cluster.kind import controllers, lws
-from conformance.cluster.kind.controllers import KWOK, LWS, Controller, Image
+from conformance.cluster.kind.controllers import KWOK, LWS, Controller
 from conformance.cluster.nodes import NODE_SELECTOR, TOLERATION
 from conformance.cluster.programs.pins import PINS, Program
 from conformance.cluster.programs.progress import Progress
@@ -216,9 +216,9 @@ def test_kwok_does_in_the_cluster_what_it_does_beside_the_embedded_control_plane
     assert stages.encode() == files.text("kwok-stages.yaml")
 
 
-def found(machine: Machine, controller: Controller, registry: str) -> Image:
+def found(machine: Machine, controller: Controller, registry: str) -> str:
     environ = {**machine.environ, "DGD_CONFORMANCE_IMAGE_REGISTRY": registry}
-    return controllers.find_image(
+    return controllers.image_of(
         controller, docker=machine.docker, environ=environ, progress=Progress(io.StringIO())
     )
 
@@ -226,8 +226,7 @@ def found(machine: Machine, controller: Controller, registry: str) -> Image:
 def test_an_official_image_that_docker_has_is_not_pulled(machine: Machine) -> None:
     machine.set("images", "mirror.example/kwok/kwok:v0.8.0\n")
     image = found(machine, KWOK, "mirror.example/")
-    assert (image.name, image.source) == ("mirror.example/kwok/kwok:v0.8.0", None)
-    image.build(machine.docker)
+    assert image == "mirror.example/kwok/kwok:v0.8.0"
     assert not any(call.startswith("build") for call in machine.calls("docker"))
     assert not any(call.startswith("pull") for call in machine.calls("docker"))
 
@@ -235,20 +234,18 @@ def test_an_official_image_that_docker_has_is_not_pulled(machine: Machine) -> No
 def test_an_official_image_is_pulled_where_there_is_a_registry(machine: Machine) -> None:
     machine.set("registry")
     image = found(machine, LWS, "mirror.example")
-    assert (image.name, image.source) == ("mirror.example/lws/lws:v0.9.0", None)
+    assert image == "mirror.example/lws/lws:v0.9.0"
+    assert not any(call.startswith("build") for call in machine.calls("docker"))
 
 
 @pytest.mark.parametrize("registry", ["", "mirror.example"])
 def test_without_a_registry_there_is_the_program(machine: Machine, registry: str) -> None:
-    image = found(machine, LWS, registry)
-    assert image.source == machine.root / "assets" / "lws-manager"
+    assert found(machine, LWS, registry).startswith("dgd-conformance/lws-manager:0.9.0-")
 
 
 def test_a_program_becomes_an_image_once(machine: Machine) -> None:
-    image = found(machine, LWS, "")
-    assert image.name.startswith("dgd-conformance/lws-manager:0.9.0-")
-    for _ in range(2):
-        image.build(machine.docker)
+    image, again = found(machine, LWS, ""), found(machine, LWS, "")
+    assert image == again
     dockerfile = (machine.state / "dockerfile").read_text(encoding="utf-8").splitlines()
     assert dockerfile == [
         "FROM scratch",
@@ -257,6 +254,6 @@ def test_a_program_becomes_an_image_once(machine: Machine) -> None:
         'ENTRYPOINT ["/manager"]',
     ]
     assert len([call for call in machine.calls("docker") if call.startswith("build")]) == 1
-    assert image.source is not None
-    image.source.write_text(f"{image.source.read_text()}# another\n")
-    assert found(machine, LWS, "").name != image.name
+    source = machine.root / "assets" / "lws-manager"
+    source.write_text(f"{source.read_text()}# another\n")
+    assert found(machine, LWS, "") != image

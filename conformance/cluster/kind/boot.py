@@ -22,7 +22,7 @@ from conformance.cluster.embedded import configuration
 from conformance.cluster.identities import SUITE
 from conformance.cluster.kind import controllers, lws
 from conformance.cluster.kind.config import SCHEDULER_KUBECONFIG, cluster_config, write_files
-from conformance.cluster.kind.controllers import KWOK, LWS, Controller, Image
+from conformance.cluster.kind.controllers import KWOK, LWS, Controller
 from conformance.cluster.kind.directories import KindDirectory
 from conformance.cluster.kind.docker import Docker
 from conformance.cluster.kind.options import KindOptions
@@ -108,7 +108,7 @@ class Boot:
             restarted = pool.submit(self.docker.restart_controller_manager, self.directory.node)
             for job in loaded:
                 job.result()
-            apply_manifests(self.api, [*controllers.kwok_objects(kwok_image.name), *rest])
+            apply_manifests(self.api, [*controllers.kwok_objects(kwok_image), *rest])
             restarted.result()
         finally:
             self._given_up.set()
@@ -116,8 +116,7 @@ class Boot:
         self._wait_ready()
 
     def reuse(self, *, made_at: float) -> None:
-        """Use a kept cluster, made at that time (seconds since 1970): with an empty audit log and valid
-        certificates."""
+        """Use a kept cluster with an empty audit log and valid certificates. `made_at`: since 1970."""
         # The API server appends, so that its next line is the first of this run.
         self.directory.audit_log.open("w").close()
         self.kind.reuse()
@@ -167,7 +166,7 @@ class Boot:
             "node image": self.options.node_image,
         }
 
-    def _lws_objects(self, image: Image) -> tuple[Objects, Objects]:
+    def _lws_objects(self, image: str) -> tuple[Objects, Objects]:
         """The CRDs of the LeaderWorkerSet controller, and the rest."""
         objects = lws.prepared(
             lws.manifests(
@@ -175,23 +174,22 @@ class Boot:
                 kustomize=lambda directory: self.kind.kubectl("kustomize", directory),
                 progress=self._progress,
             ),
-            image=image.name,
+            image=image,
         )
         crds = [each for each in objects if each["kind"] == _CRD]
         return crds, [each for each in objects if each["kind"] != _CRD]
 
-    def _image(self, controller: Controller) -> Image:
-        return controllers.find_image(
+    def _image(self, controller: Controller) -> str:
+        return controllers.image_of(
             controller, docker=self.docker, environ=self.environ, progress=self._progress
         )
 
-    def _load(self, image: Image) -> None:
+    def _load(self, image: str) -> None:
         """Have the image in the node. Its containerd answers long before its API server."""
-        image.build(self.docker)
         while not self.docker.containerd_answers(self.directory.cluster, self.directory.node):
             if self._given_up.wait(0.5):
                 raise InfraError("the start of the kind cluster was given up")
-        self.kind.load_image(image.name)
+        self.kind.load_image(image)
 
     def _move_to_real_node(self, path: str) -> None:
         answer = self.api.request("GET", path)

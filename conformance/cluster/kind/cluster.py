@@ -38,8 +38,7 @@ class KindCluster(Cluster):
         logs: Path | None = None,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
-        """`logs`: a directory that gets the audit log and the parts' logs at the end, and all that
-        kind can export if the start fails."""
+        """`logs`: a directory for logs at the end, and all that kind can export if the start fails."""
         self._options = options
         self._class = cluster_class
         self._logs = logs
@@ -138,10 +137,7 @@ class KindCluster(Cluster):
         docker.check()
         directories.sweep(docker, self._environ)
         name = options.name or (KEPT_NAME if options.keep else new_name())
-        directory = KindDirectory(root(self._environ) / name)
-        # Before it is claimed: what is claimed may be removed.
-        directory.check_ours(docker)
-        self._claim = Claim(directory, docker)
+        self._claim = Claim(KindDirectory(root(self._environ) / name), docker)
         try:
             self._open(self._claim, tools, docker)
         except BaseException as error:
@@ -181,8 +177,7 @@ class KindCluster(Cluster):
         running = bool(nodes and made) and all(each.state == "running" for each in nodes)
         if not running:
             claim.set_kept(False)
-            if nodes:
-                remove_containers(str(docker.program), directory.cluster, quiet=0)
+            remove_containers(str(docker.program), directory.cluster, quiet=0)
         kind = Kind(self._class, directory=directory, tools=tools, image=options.node_image)
         boot = Boot(kind=kind, docker=docker, options=options, environ=self._environ)
         fingerprint = boot.fingerprint()
@@ -194,14 +189,11 @@ class KindCluster(Cluster):
             )
         self._boot = boot
         if running:
-            made_at = float(made.get("made_at", 0.0))
-            boot.reuse(made_at=made_at)
+            boot.reuse(made_at=made["made_at"])
         else:
             boot.create()
-            made_at = time.time()
-        directory.record_made(
-            {"fingerprint": fingerprint, "keep": options.keep, "made_at": made_at}
-        )
+            made = {"fingerprint": fingerprint, "made_at": time.time()}
+        directory.record_made({**made, "keep": options.keep})
         claim.set_kept(options.keep)
 
     @property

@@ -22,8 +22,7 @@ from conformance.cluster.programs.progress import Progress
 
 REGISTRY = "registry.k8s.io"
 REGISTRY_VARIABLE = "DGD_CONFORMANCE_IMAGE_REGISTRY"
-"""Another registry with the official images; empty: they are built from the programs, and nothing is
-pulled."""
+"""Another registry with the official images; empty: nothing is pulled, they are built."""
 _DOCKERFILE = """FROM scratch
 COPY manager /manager
 USER 65532:65532
@@ -62,45 +61,33 @@ KWOK = Controller(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Image:
-    """The image of a controller; `source`: the program to build it from, None for an official one."""
-
-    name: str
-    source: Path | None = None
-
-    def build(self, docker: Docker) -> None:
-        """Have Docker know it. Takes a second or two. Raises InfraError."""
-        if self.source is None or docker.has_image(self.name):
-            return
-        with tempfile.TemporaryDirectory(prefix="dgd-conformance-image-") as directory:
-            shutil.copy(self.source, Path(directory, "manager"))
-            Path(directory, "Dockerfile").write_text(_DOCKERFILE, encoding="utf-8")
-            docker.build(self.name, Path(directory))
-
-
-def find_image(
+def image_of(
     controller: Controller, *, docker: Docker, environ: Mapping[str, str], progress: Progress
-) -> Image:
-    """The official image, if Docker has it or can pull it, else one to be built. Pulling it, or
-    making the program, may take minutes the first time. Raises InfraError or UsageError."""
+) -> str:
+    """Name of an image that Docker has now: the official one, if it can be had, else one that is built.
+    To pull it or to make the program may take minutes the first time. Raises InfraError, UsageError."""
     program = controller.program
     version = PINS[program].version
     registry = environ.get(REGISTRY_VARIABLE, REGISTRY).rstrip("/")
     if registry:
         image = f"{registry}/{controller.image}:v{version}"
-        why = None
-        if not docker.has_image(image):
-            with progress.step(f"pulling {image}"):
-                why = docker.pull(image)
+        if docker.has_image(image):
+            return image
+        with progress.step(f"pulling {image}"):
+            why = docker.pull(image)
         if why is None:
-            return Image(name=image)
+            return image
         progress.say(f"{image} cannot be pulled ({why}); it is built from {program.value}")
     source = ensure_one(program, environ, progress)
     with source.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()[:12]
-    name = f"dgd-conformance/{program.value}:{version}-{digest}"
-    return Image(name=name, source=source)
+    image = f"dgd-conformance/{program.value}:{version}-{digest}"
+    if not docker.has_image(image):
+        with tempfile.TemporaryDirectory(prefix="dgd-conformance-image-") as directory:
+            shutil.copy(source, Path(directory, "manager"))
+            Path(directory, "Dockerfile").write_text(_DOCKERFILE, encoding="utf-8")
+            docker.build(image, Path(directory))
+    return image
 
 
 def kwok_objects(image: str) -> list[dict[str, Any]]:
@@ -119,8 +106,7 @@ def kwok_objects(image: str) -> list[dict[str, Any]]:
 
 
 def kwok_arguments() -> list[str]:
-    """Those of the embedded control plane, for the simulated nodes only and with the pod's own
-    identity."""
+    """Those of the embedded control plane, for simulated nodes only and with the pod's identity."""
     given = ((flag, flag.split("=", 1)[0]) for flag in flags.kwok(UNUSED))
     changed = (_CHANGED.get(name, flag) for flag, name in given)
     return [flag for flag in changed if flag is not None]

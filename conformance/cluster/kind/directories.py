@@ -57,22 +57,19 @@ class KindDirectory:
         """Note that the cluster is complete, and how it was made."""
         self._made.write_text(json.dumps(facts), encoding="utf-8")
 
-    def check_ours(self, docker: Docker) -> None:
-        """Raises UsageError if another's cluster has the name."""
-        nodes = docker.nodes(self.cluster)
-        if any(node.audit != self.audit for node in nodes):
-            raise UsageError(
-                f"a kind cluster {self.cluster} is there, and it was not made by this suite for this "
-                "user: name another with --cluster-name"
-            )
-
 
 class Claim:
     """The use of one cluster by this process, which ends however the process ends."""
 
     def __init__(self, directory: KindDirectory, docker: Docker) -> None:
         """A cluster that was kept stays so, a new one goes with this process. Raises UsageError if
-        another process uses it."""
+        another process uses it, or it is another's."""
+        # What is claimed may be removed.
+        if any(node.audit != directory.audit for node in docker.nodes(directory.cluster)):
+            raise UsageError(
+                f"a kind cluster {directory.cluster} is there, and it was not made by this suite for "
+                "this user: name another with --cluster-name"
+            )
         self.directory = directory
         directory.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.kept = directory.made().get("keep") is True

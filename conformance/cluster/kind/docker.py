@@ -110,8 +110,7 @@ class Docker:
         return self._output(command, what=f"{argv[0]} in {container}", timeout=timeout)
 
     def nodes(self, cluster: str | None = None) -> list[NodeContainer]:
-        """The node containers of one kind cluster, or of all; those that do not run, too. Raises
-        InfraError."""
+        """The node containers of one kind cluster, or of all, running or not. Raises InfraError."""
         label = CLUSTER_LABEL if cluster is None else f"{CLUSTER_LABEL}={cluster}"
         listed = self._output(["ps", "-aq", "--filter", f"label={label}"], what="docker ps")
         identifiers = listed.split()

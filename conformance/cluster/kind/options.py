@@ -92,8 +92,7 @@ class Tools:
 
 
 def find_tools(options: KindOptions, environ: Mapping[str, str] = os.environ) -> Tools:
-    """Given paths first, then PATH. Nothing is ever downloaded. Raises UsageError, naming all that is
-    missing."""
+    """Given paths first, then PATH; nothing is downloaded. Raises UsageError, naming what lacks."""
     provider = environ.get("KIND_EXPERIMENTAL_PROVIDER", "docker")
     if provider != "docker":
         raise UsageError(

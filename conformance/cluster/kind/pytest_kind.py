@@ -100,7 +100,7 @@ class Kind:
             before = log.stat().st_size
             yield
         except subprocess.CalledProcessError as error:
-            said = _complaint(log.read_bytes()[before:] or error.stderr or "")
+            said = _complaint(log.read_bytes()[before:].decode("utf-8", "replace") or error.stderr)
             if "failed to pull image" in said:
                 raise UsageError(
                     f"the node image cannot be had ({said}): give one that Docker has with "
@@ -115,9 +115,8 @@ class Kind:
             raise InfraError(f"{what} {self.directory.cluster} failed: {error!r}") from error
 
 
-def _complaint(output: bytes | str) -> str:
+def _complaint(output: str | None) -> str:
     """What kind (or another program) said last about an error."""
-    text = output if isinstance(output, str) else output.decode("utf-8", "replace")
-    said = [line for line in text.splitlines() if line.strip()]
+    said = [line for line in (output or "").splitlines() if line.strip()]
     errors = [line for line in said if line.startswith("ERROR: ")]
     return (errors or said or ["it said nothing"])[-1].removeprefix("ERROR: ").strip()

@@ -56,8 +56,7 @@ def check_identity(context: Context, *, now: datetime.datetime | None = None) ->
 
 
 def first_answer(api: Api, context: Context) -> Mapping[str, Any]:
-    """The server's version. Raises UsageError with the reason if it does not answer within seconds, or
-    does not know the identity."""
+    """The server's version. Raises UsageError with the reason if it does not give that in seconds."""
     try:
         answer = api.request("GET", "/version", timeout=REACH_SECONDS)
     except NoAnswerError as error:

@@ -74,8 +74,7 @@ class Context:
 
 
 def files(given: Path | None, environ: Mapping[str, str] = os.environ) -> list[Path]:
-    """The given one, else those of KUBECONFIG, else the default one. Raises UsageError if none
-    exists."""
+    """The given one, else those of KUBECONFIG, else the default one. Raises UsageError without one."""
     variable = environ.get("KUBECONFIG")
     if given is not None:
         named, source = [str(given)], f"--kubeconfig={given}"

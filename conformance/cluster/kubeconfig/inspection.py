@@ -95,8 +95,7 @@ class Inspection:
 def inspect(
     api: Api, context: Context, options: KubeconfigOptions, profile: Profile | None
 ) -> Inspection:
-    """Reach the cluster, and make sure that it may be used. Writes nothing. Raises UsageError in one
-    sentence (or one table of rights)."""
+    """Reach the cluster, and make sure that it may be used. Writes nothing. Raises UsageError."""
     server = connectivity.first_answer(api, context)
     try:
         # Before any question that is a POST: a cluster that is not the user's sees reads alone.

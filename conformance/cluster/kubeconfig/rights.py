@@ -94,8 +94,7 @@ def _right(name: str, verbs: str, why: str) -> Right:
 
 
 def missing(api: Api, rights: Iterable[Right]) -> list[Right]:
-    """Those that the user lacks, with the verbs that are refused. Raises InfraError if the API server
-    cannot tell."""
+    """Those that the user lacks, with the refused verbs. Raises InfraError if nobody can tell."""
 
     def refused(right: Right) -> Right:
         verbs = tuple(verb for verb in right.verbs if not _allowed(api, right, verb))
