@@ -116,7 +116,8 @@ class Boot:
         self._wait_ready()
 
     def reuse(self, *, made_at: float) -> None:
-        """Use a kept cluster with an empty audit log and valid certificates. `made_at`: since 1970."""
+        """Use a kept cluster, with an empty audit log and valid certificates. `made_at`: seconds
+        since 1970."""
         # The API server appends, so that its next line is the first of this run.
         self.directory.audit_log.open("w").close()
         self.kind.reuse()
@@ -168,14 +169,9 @@ class Boot:
 
     def _lws_objects(self, image: str) -> tuple[Objects, Objects]:
         """The CRDs of the LeaderWorkerSet controller, and the rest."""
-        objects = lws.prepared(
-            lws.manifests(
-                environ=self.environ,
-                kustomize=lambda directory: self.kind.kubectl("kustomize", directory),
-                progress=self._progress,
-            ),
-            image=image,
-        )
+        kustomize = functools.partial(self.kind.kubectl, "kustomize")
+        found = lws.manifests(environ=self.environ, kustomize=kustomize, progress=self._progress)
+        objects = lws.prepared(found, image=image)
         crds = [each for each in objects if each["kind"] == _CRD]
         return crds, [each for each in objects if each["kind"] != _CRD]
 

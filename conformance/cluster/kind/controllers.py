@@ -107,6 +107,5 @@ def kwok_objects(image: str) -> list[dict[str, Any]]:
 
 def kwok_arguments() -> list[str]:
     """Those of the embedded control plane, for simulated nodes only and with the pod's identity."""
-    given = ((flag, flag.split("=", 1)[0]) for flag in flags.kwok(UNUSED))
-    changed = (_CHANGED.get(name, flag) for flag, name in given)
+    changed = (_CHANGED.get(flag.partition("=")[0], flag) for flag in flags.kwok(UNUSED))
     return [flag for flag in changed if flag is not None]

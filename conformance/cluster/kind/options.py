@@ -92,7 +92,7 @@ class Tools:
 
 
 def find_tools(options: KindOptions, environ: Mapping[str, str] = os.environ) -> Tools:
-    """Given paths first, then PATH; nothing is downloaded. Raises UsageError, naming what lacks."""
+    """Given paths first, then PATH; nothing is downloaded. Raises UsageError, naming all missing."""
     provider = environ.get("KIND_EXPERIMENTAL_PROVIDER", "docker")
     if provider != "docker":
         raise UsageError(

@@ -7,7 +7,7 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from conformance.cluster.kubeconfig import leftovers, run_lease
 from conformance.cluster.kubeconfig.leftovers import LeftoverObject
@@ -31,7 +31,6 @@ _STAGES = {
     "ClusterRoleBinding": 4,
     "ClusterRole": 5,
 }
-_Row = TypeVar("_Row")
 
 
 @dataclass(slots=True)
@@ -72,13 +71,6 @@ def _order(row: LeftoverObject) -> tuple[int, bool]:
     return _stage(row), row.is_namespace and row.name.startswith(run_lease.PREFIX)
 
 
-def _remaining(rows: list[_Row], there: Callable[[_Row], bool], *, end: float) -> list[_Row]:
-    """Those that are still there once none is or the time has come."""
-    while (rows := [row for row in rows if there(row)]) and time.monotonic() < end:
-        time.sleep(_POLL_SECONDS)
-    return rows
-
-
 def _remove_graphs(
     api: Api, rows: Sequence[LeftoverObject], *, tell: Callable[[str], None]
 ) -> None:
@@ -97,7 +89,8 @@ def _remove_graphs(
             tell(f"deleting {len(found)} {kind.kind} so that their finalizers can run")
         for each in found:
             api.delete(*each)
-        _remaining(found, lambda each: api.read(*each) is not None, end=end)
+        while (found := [each for each in found if api.read(*each)]) and time.monotonic() < end:
+            time.sleep(_POLL_SECONDS)
 
 
 def _metadata(api: Api, kind: Resource, namespace: LeftoverObject) -> list[dict[str, Any]]:
@@ -120,7 +113,9 @@ def _remove_each(
         stored = api.read(row.resource, row.name)
         return stored is not None and stored["metadata"]["uid"] == row.uid
 
-    left = _remaining(accepted, there, end=time.monotonic() + within)
+    left, end = accepted, time.monotonic() + within
+    while (left := [row for row in left if there(row)]) and time.monotonic() < end:
+        time.sleep(_POLL_SECONDS)
     result.removed += [row for row in accepted if row not in left]
     result.stuck += [f"{row} is still there {within:.0f} s later: {_why(api, row)}" for row in left]
 
