@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import functools
+import hashlib
 import http.server
 import io
 import threading
@@ -240,7 +241,9 @@ def test_an_official_image_is_pulled_where_there_is_a_registry(machine: Machine)
 
 @pytest.mark.parametrize("registry", ["", "mirror.example"])
 def test_without_a_registry_there_is_the_program(machine: Machine, registry: str) -> None:
-    assert found(machine, LWS, registry).startswith("dgd-conformance/lws-manager:0.9.0-")
+    program = (machine.root / "assets" / "lws-manager").read_bytes()
+    digest = hashlib.sha256(program).hexdigest()[:12]
+    assert found(machine, LWS, registry) == f"dgd-conformance/lws-manager:0.9.0-{digest}"
 
 
 def test_a_program_becomes_an_image_once(machine: Machine) -> None:
@@ -255,5 +258,6 @@ def test_a_program_becomes_an_image_once(machine: Machine) -> None:
     ]
     assert len([call for call in machine.calls("docker") if call.startswith("build")]) == 1
     source = machine.root / "assets" / "lws-manager"
+    assert (machine.state / "built").read_bytes() == source.read_bytes()
     source.write_text(f"{source.read_text()}# another\n")
     assert found(machine, LWS, "") != image

@@ -36,7 +36,7 @@ def main(argv: list[str]) -> int:
         child = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=None if command[1] in _ANSWERS else output,
+            stdout=None if command[1:2] and command[1] in _ANSWERS else output,
             stderr=output,
             start_new_session=True,
             # kind goes if even this process is killed.
