@@ -1,7 +1,5 @@
 """`multinode` is added to a running service."""
 
-from __future__ import annotations
-
 from conformance.suite import (
     DOORS,
     Door,

@@ -1,7 +1,5 @@
 """Components (DCD): the operator's own objects below a graph, or a user's without one."""
 
-from __future__ import annotations
-
 import time
 
 from conformance.suite import (

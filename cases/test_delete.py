@@ -1,7 +1,5 @@
 """Graphs are deleted."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.suite import Feature, Trial, add_multinode, case, graphs, remove_multinode

@@ -1,7 +1,5 @@
 """Fresh graphs, in each API version."""
 
-from __future__ import annotations
-
 from conformance.suite import (
     ApiVersion,
     Door,

@@ -1,7 +1,5 @@
 """Objects of others stay as they are."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The node count of a multinode service changes."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.suite import (

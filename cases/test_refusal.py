@@ -1,7 +1,5 @@
 """What was refused stays undone."""
 
-from __future__ import annotations
-
 from conformance.suite import Feature, Trial, add_multinode, case, graphs, scale
 
 WORKER = "VllmDecodeWorker"

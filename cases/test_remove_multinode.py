@@ -1,7 +1,5 @@
 """`multinode` is removed from a running service."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Nothing is asked, and nothing is done."""
 
-from __future__ import annotations
-
 from conformance.suite import (
     Door,
     Expect,

@@ -1,7 +1,5 @@
 """The operator goes away and comes back. These cases have a control plane of their own."""
 
-from __future__ import annotations
-
 from conformance.suite import Feature, Trial, add_multinode, case, graphs, remove_multinode
 
 WORKER = "VllmDecodeWorker"

@@ -1,7 +1,5 @@
 """Sequences that come back to where they began."""
 
-from __future__ import annotations
-
 from conformance.suite import (
     ApiVersion,
     Door,

@@ -1,7 +1,5 @@
 """Replicas change on both shapes."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.suite import Feature, Graph, Trial, case, graphs, scale

@@ -1,7 +1,5 @@
 """Services are added, removed and renamed."""
 
-from __future__ import annotations
-
 from conformance.suite import (
     Feature,
     Trial,

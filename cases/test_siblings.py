@@ -1,7 +1,5 @@
 """Changes beside a service of the other shape, and image changes on both shapes."""
 
-from __future__ import annotations
-
 from conformance.suite import Feature, Trial, add_multinode, case, graphs, scale, set_image
 
 WORKER = "VllmDecodeWorker"

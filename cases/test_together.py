@@ -1,7 +1,5 @@
 """A toggle together with other changes in one request."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Targets that cannot be reached end in the truth, not in a mess."""
 
-from __future__ import annotations
-
 from conformance.suite import (
     Expect,
     Feature,

@@ -1,7 +1,5 @@
 """Services without pods."""
 
-from __future__ import annotations
-
 from conformance.suite import Feature, Trial, add_multinode, case, graphs, remove_multinode, scale
 
 WORKER = "VllmDecodeWorker"

@@ -10,8 +10,6 @@ Exit codes
   5  there is no history, so nothing was judged
 """
 
-from __future__ import annotations
-
 import argparse
 import pkgutil
 import sys

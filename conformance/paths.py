@@ -4,8 +4,6 @@ In a checkout they stand at the top level beside the package, so that people fin
 a wheel they travel inside it, under `conformance/shipped`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from conformance.model.errors import UsageError

@@ -1,7 +1,5 @@
 """Everything that a case needs, under one flat name: `from conformance.suite import ...`."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.driver import graphs

@@ -1,7 +1,5 @@
 """What all tests need."""
 
-from __future__ import annotations
-
 import os
 import signal
 

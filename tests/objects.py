@@ -3,8 +3,6 @@
 Uids are readable (`Kind/name`), so that a test can name an object without looking it up.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Is a process still there? For tests of what must not be left running."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

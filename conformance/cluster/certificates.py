@@ -1,7 +1,5 @@
 """The certificate authority of one control plane: serving certificates and client identities."""
 
-from __future__ import annotations
-
 import base64
 import datetime
 import os

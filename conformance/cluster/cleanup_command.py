@@ -1,7 +1,5 @@
 """`python -m conformance cleanup`: cleans up after killed runs, on this machine or in a cluster."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 from pathlib import Path

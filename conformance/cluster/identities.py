@@ -1,7 +1,5 @@
 """Who acts on a cluster: one user for each process, so that each write has an author."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping

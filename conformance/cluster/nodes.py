@@ -2,8 +2,6 @@
 that exist nowhere, so a real node carries a taint. What must run there tolerates it *and* asks for that
 node: tolerating alone would let the scheduler choose a simulated one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

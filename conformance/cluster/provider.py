@@ -1,7 +1,5 @@
 """Which cluster a run gets: `ClusterRequest`, and `choose` for the cluster of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

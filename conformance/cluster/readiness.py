@@ -1,7 +1,5 @@
 """Is this part of a cluster ready? One question each, and the wait for an answer."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """`python -m conformance doctor`, and the diagnosis for people."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

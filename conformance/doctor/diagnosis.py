@@ -1,7 +1,5 @@
 """All probes, and what follows for each kind of cluster."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import functools

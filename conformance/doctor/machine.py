@@ -1,7 +1,5 @@
 """The machine itself, its Python and what is installed in it; and which clusters it knows."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.metadata
 import os

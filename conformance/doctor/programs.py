@@ -1,7 +1,5 @@
 """Programs: those of the control plane, Go, Docker and what works with clusters."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@
 says only at its checkpoint what they may end as.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import time

@@ -1,7 +1,5 @@
 """A case from the suite's side: what it wants, what it did, its checkpoints, its end."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time

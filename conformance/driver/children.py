@@ -1,7 +1,5 @@
 """The operator's own objects, found by what they belong to; their names are never assumed."""
 
-from __future__ import annotations
-
 from conformance.history.records import Fresh
 from conformance.model.errors import InfraError
 from conformance.model.graph import COMPONENT_KIND

@@ -1,7 +1,5 @@
 """The test environment as a case sees it: how to reach cluster, record and operator."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

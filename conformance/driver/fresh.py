@@ -1,8 +1,6 @@
 """Throw-away deploys; and the fresh ones, one for each graph in a run, that a changed graph is
 compared with."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 

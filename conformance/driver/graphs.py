@@ -1,7 +1,5 @@
 """The shipped example graphs, by name."""
 
-from __future__ import annotations
-
 import functools
 
 import yaml

@@ -4,8 +4,6 @@ Until the deadline a mismatch or a disturbing write starts the hold window again
 has not begun by the deadline ends the wait.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field

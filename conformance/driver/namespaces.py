@@ -1,7 +1,5 @@
 """Namespaces of the suite: made, labelled and ready for pods."""
 
-from __future__ import annotations
-
 import re
 import uuid
 

@@ -1,7 +1,5 @@
 """Requests about graphs and components: where the objects are, what is sent, what was answered."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass

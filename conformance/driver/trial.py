@@ -1,8 +1,6 @@
 """`Trial`: what a case can do. A case reads arrange, change, expect, and concludes nothing: afterwards
 the plugin hands the recorded history to the checkers."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Polling, and the line that says meanwhile what is awaited."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import operator

@@ -1,7 +1,5 @@
 """What one write did to an object, in a few phrases."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """What became of the objects concerned: a unified diff of trimmed YAML, before and after."""
 
-from __future__ import annotations
-
 import copy
 import difflib
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """The stretch of a history that a judgement is about: which checkpoint, from when, until when."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from conformance.history.history import History

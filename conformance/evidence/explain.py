@@ -1,7 +1,5 @@
 """A judgement as a person reads it: one sentence, then the evidence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Kinds as evidence shows them: in which order, by which name, and which are left out."""
 
-from __future__ import annotations
-
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND
 from conformance.model.kinds import PLATFORM_KINDS, POD_GROUP, STATEFUL_SET, WORKLOADS
 from conformance.model.profile import Profile

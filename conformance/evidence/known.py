@@ -1,7 +1,5 @@
 """Known failures that the profile lists. Each matches by case, checker and subject."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Lifetimes of objects as bars, grouped by service: what the drawn timeline shows, not its looks."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import groupby

@@ -1,7 +1,5 @@
 """The case as a shell script: kubectl lines that send the same requests in the same API versions."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

@@ -1,7 +1,5 @@
 """`kubectl get` tables of a checkpoint: as the API server printed them, else drawn from the history."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from conformance.evidence import kinds

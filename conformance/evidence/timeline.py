@@ -1,7 +1,5 @@
 """An excerpt in lines: when, who, what. Times are relative to the API's answer."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

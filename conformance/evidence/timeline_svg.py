@@ -1,7 +1,5 @@
 """The drawn timeline: lifetimes of objects by service, with steps, deadlines, holds and gaps."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Finds events and states among many events: by bisection and from kept states, never by a scan."""
 
-from __future__ import annotations
-
 import bisect
 import itertools
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ One etcd numbers all writes, so events of all kinds are ordered by revision; arr
 history (kinds were seen up to 0.21 s out of order). `at(revision)` is then exact, not sampled.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Records as lines of JSON. Each names its type in the field `record`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Generic, TypeVar
 

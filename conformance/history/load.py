@@ -5,8 +5,6 @@ counts in full if the operator was at work here, or idle, which shows that its q
 not count if it worked for others alone, and in part if operator or platform waited for a processor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from conformance.history.records import Load

@@ -3,8 +3,6 @@
 Times are seconds since the epoch, revisions are etcd's (metadata.resourceVersion).
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Histories on disk: zstandard-compressed JSON lines, the header first (`<case>.jsonl.zst`)."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import io

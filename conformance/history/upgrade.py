@@ -4,8 +4,6 @@ Format 1 (until 0.1) called a checkpoint a moment, a soak a standing, retained o
 and a superseded step moot.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -2,8 +2,6 @@
 and time; without one by field managers. What fits more than one author is an unknown writer, never
 the nearest."""
 
-from __future__ import annotations
-
 import itertools
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping

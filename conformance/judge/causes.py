@@ -1,7 +1,5 @@
 """Who wrote above an object: the one question behind every lost pod and every changed child."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from conformance.judge.case import Case, Window

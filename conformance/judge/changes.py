@@ -1,7 +1,5 @@
 """What one recorded event changed of an object: which act, which parts."""
 
-from __future__ import annotations
-
 import datetime
 import enum
 from collections.abc import Mapping

@@ -2,8 +2,6 @@
 graphs of which nothing was recorded, and kinds that the suite may not see. All of it is `unknown`,
 never a pass."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Mapping
 

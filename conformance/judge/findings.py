@@ -1,7 +1,5 @@
 """Findings and results of checkers: how one is made, and what keeps a doubt from becoming a pass."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What a live graph or bare component asks for, read from the object itself."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

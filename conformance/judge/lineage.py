@@ -1,8 +1,6 @@
 """Who belongs to whom over a whole history, by uid. At one checkpoint a pod may outlive its
 ReplicaSet; here its owners are known from what was recorded before."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The result of a rule: one difference between a state and what is wanted of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from conformance.judge.wording import subject

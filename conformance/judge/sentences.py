@@ -1,7 +1,5 @@
 """Findings about a checkpoint, a sentence each: objects, service, duration, change, owner, creator."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from conformance.judge.case import Case, CasePoint

@@ -1,8 +1,6 @@
 """A state with what is wanted of it, sorted once: each service with the objects that there are of
 it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass

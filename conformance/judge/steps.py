@@ -3,8 +3,6 @@
 `multinode was added to service VllmDecodeWorker` is how a sentence tells of a step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from conformance.history.records import Step

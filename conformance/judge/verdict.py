@@ -1,8 +1,6 @@
 """The judgement of a history: every checker's result, each step's outcome, and the worst verdict.
 It says what was seen; known failures are the report's affair."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Every noun, number, list and author in a sentence, said once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from conformance.model.graph import short_kind

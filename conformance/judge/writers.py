@@ -1,8 +1,6 @@
 """Who wrote what, and which writes count against rest: a create, a delete, or a change of more than
 the status, by the operator or what may be the operator."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """The one adapter over the Kubernetes client: raw JSON, explicit timeouts, no hidden retry."""
 
-from __future__ import annotations
-
 from conformance.kube.api import Api
 from conformance.kube.manifests import apply_manifests, load_manifests
 from conformance.kube.resource import Resource, served_by

@@ -1,7 +1,5 @@
 """`Api`: what the suite can ask of an API server."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ The client library swallows a plugin's errors, lets it hang for ever, and runs i
 a token expires; here it is one run at a time, bounded, and its failure is a sentence.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 import os

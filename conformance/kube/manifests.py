@@ -1,7 +1,5 @@
 """Applies manifests in the order a cluster needs: namespaces, CRDs until they serve, the rest."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Iterable, Mapping

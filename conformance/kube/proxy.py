@@ -5,8 +5,6 @@ plain server) counts, unless NO_PROXY names the server. The environment's proxy 
 this machine itself. Source: client-go `rest.Config.Proxy`, Go's `http.ProxyFromEnvironment`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 import os

@@ -1,7 +1,5 @@
 """Kinds as an API server serves them: where their objects live, and which there are."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

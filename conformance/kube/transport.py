@@ -1,7 +1,5 @@
 """Requests to one API server with one identity, over the Kubernetes client's connections."""
 
-from __future__ import annotations
-
 import enum
 import json
 import threading

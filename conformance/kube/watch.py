@@ -1,8 +1,6 @@
 """One watch request, until the server ends it or it must be given up. The client's own Watch hides an
 expired version and a silent stream; only who watches knows what they mean."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Iterator

@@ -6,8 +6,6 @@ those of k8s.io/apiserver: `admission webhook "NAME" denied the request`, and
 `ValidatingAdmissionPolicy 'NAME' with binding 'B' denied request`.
 """
 
-from __future__ import annotations
-
 import enum
 import re
 from collections.abc import Iterable, Mapping

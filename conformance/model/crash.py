@@ -5,8 +5,6 @@ recovered from are crashes wherever they stand. A Python traceback is one only i
 with it: programs log the tracebacks of errors that they handled, too, and go on.
 """
 
-from __future__ import annotations
-
 import re
 
 # The Go runtime writes the first three at the start of a line; controller-runtime logs the last when

@@ -1,7 +1,5 @@
 """The doors by which a transition reaches the API: a method and a served version."""
 
-from __future__ import annotations
-
 import copy
 import enum
 from collections.abc import Mapping

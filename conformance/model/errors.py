@@ -7,8 +7,6 @@ AssertionError
 └── Violation    how gating findings reach pytest, raised once at the end of a case
 """
 
-from __future__ import annotations
-
 import enum
 
 

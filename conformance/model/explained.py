@@ -1,7 +1,5 @@
 """Enums whose members say what they mean."""
 
-from __future__ import annotations
-
 import enum
 from typing import Self
 

@@ -1,7 +1,5 @@
 """Types of the fields of a profile: the strict base model, and strings with a rule."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated
 

@@ -4,8 +4,6 @@ A new kind of workload is one `WorkloadKind` in `WORKLOADS`: where it keeps its 
 how it rolls, and who fills it. Nothing else in the suite names the fields of a kind.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Names under the suite's own domain: labels, annotations and the taint that it puts on objects."""
 
-from __future__ import annotations
-
 OWNED = "conformance.dgd.dev/owned"
 """`true` on every namespace and every cluster-scoped object that the suite made. It removes nothing
 else."""

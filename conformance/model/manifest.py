@@ -6,8 +6,6 @@ called `main` and `nvidia.com/gpu` in its limits. (worker, subComponentType pref
 is type prefill|decode of v1beta1.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from typing import Any, TypeAlias

@@ -5,8 +5,6 @@ StatefulSet is owned by the leader pod); then the component's own service name o
 the profile's label rule; else nothing.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, short_kind

@@ -1,7 +1,5 @@
 """What an operator promises for each kind of change."""
 
-from __future__ import annotations
-
 import enum
 
 from conformance.model.field_types import Strict

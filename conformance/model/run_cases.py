@@ -1,7 +1,5 @@
 """Judgements of a whole run: its report lists them beside the cases, and no test is behind them."""
 
-from __future__ import annotations
-
 from conformance.model.explained import Explained
 
 PREFIX = "run/"

@@ -1,7 +1,5 @@
 """The share of the cases that a run takes: `--shard=i/n`."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass

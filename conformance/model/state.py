@@ -1,7 +1,5 @@
 """Objects of a namespace, or of a cluster, at one instant."""
 
-from __future__ import annotations
-
 import datetime
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping

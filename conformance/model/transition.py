@@ -1,7 +1,5 @@
 """Changes to graphs, as functions from graph to graph. `doors` turns them into requests."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Verdicts, outcomes, checkers and findings: what a judgement consists of."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Tables of faults: what operators that can be broken on purpose can have wrong, and who reports it."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Install an operator as a process, in pods, or not at all: the cluster says which."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from conformance.cluster.protocol import Cluster

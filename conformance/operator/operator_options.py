@@ -1,7 +1,5 @@
 """The options that go with a profile, checked at once and without a cluster."""
 
-from __future__ import annotations
-
 import difflib
 import os
 from dataclasses import dataclass, replace

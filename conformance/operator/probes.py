@@ -4,8 +4,6 @@ A profile that declares too much would make cases fail for the wrong reason; one
 little would leave an API version or a feature untested and still be called conformant.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

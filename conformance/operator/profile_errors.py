@@ -4,8 +4,6 @@ Translates pydantic's errors: its own texts span several lines, name Python type
 docs.
 """
 
-from __future__ import annotations
-
 import difflib
 import typing
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 A name stands for operators/<name>/profile.yaml or operators/<folder>/<name>.yaml.
 """
 
-from __future__ import annotations
-
 import difflib
 import hashlib
 import re

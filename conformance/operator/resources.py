@@ -1,7 +1,5 @@
 """How the API server serves the kinds that an installation touches."""
 
-from __future__ import annotations
-
 from conformance.kube import Api, Resource
 from conformance.model.errors import InfraError
 

@@ -3,8 +3,6 @@
 `str.format` would also allow attribute access and conversions; a profile is data, not a program.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Any

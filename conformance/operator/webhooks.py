@@ -5,8 +5,6 @@ added, and the Service is made of type ExternalName to localhost: the API server
 operators check at start that their CRDs' conversion is a service reference, so a URL will not do.
 """
 
-from __future__ import annotations
-
 import base64
 import copy
 from collections.abc import Iterable, Iterator, Mapping

@@ -4,8 +4,6 @@ This module is loaded by every pytest in the environment, so it declares the opt
 `conformance.plugin.run` with all the rest is loaded once an operator is named.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 from typing import Any

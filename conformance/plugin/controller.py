@@ -1,7 +1,5 @@
 """What only pytest's main process does: open clusters in time, and report at the end."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Which cluster is open when: the controller opens shared environments, operator by operator, and tells
 the workers through small files."""
 
-from __future__ import annotations
-
 import enum
 import threading
 from collections import defaultdict

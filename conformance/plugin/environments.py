@@ -1,7 +1,5 @@
 """Control planes with an operator and a recorder: opened by their owner, seen by all workers."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time

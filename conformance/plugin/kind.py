@@ -2,8 +2,6 @@
 
 Its package is GPL and optional; the suite never imports it, and takes from it what it registered."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """How a case says what it is: its feature, its needs, and whether others can run beside it."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

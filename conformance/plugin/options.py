@@ -1,7 +1,5 @@
 """The command line options. Light, since every pytest in the environment loads it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

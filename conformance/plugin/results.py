@@ -1,8 +1,6 @@
 """The results directory: emptied and locked when a run begins, then given histories and results, and
 the reports at the end."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 import sys

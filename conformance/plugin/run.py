@@ -1,7 +1,5 @@
 """The hooks of every process of a run: loaded by the plugin once an operator is named."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 import pytest

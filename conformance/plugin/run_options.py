@@ -1,7 +1,5 @@
 """The options of a run, checked at once: a mistake is one sentence and exit code 4."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

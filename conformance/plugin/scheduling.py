@@ -5,8 +5,6 @@ pytest-xdist's own groups (`--dist=loadgroup`, 3.8) are told by node ids, which 
 a plugin change; and they would be sorted by size, while disruptive cases must come last.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path

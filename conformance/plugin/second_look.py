@@ -4,8 +4,6 @@ What a busy machine leaves undecided is late, not wrong. The second verdict stan
 both.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import time

@@ -1,7 +1,5 @@
 """What a run shows in the terminal: the header, waits, and at the end the verdict tables."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """The `trial` fixture, a namespace and a recording for one case; and the judgement of what was
 recorded, right after the case's function."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 """What one test process keeps between cases: clients, logs, and an environment of its own if it needs
 one. In a run without pytest-xdist the controller is its only worker."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

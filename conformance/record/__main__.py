@@ -1,7 +1,5 @@
 """`python -m conformance.record`: the recorder as a process of its own, one a control plane."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

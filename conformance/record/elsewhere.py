@@ -1,7 +1,5 @@
 """What is recorded outside a case's namespace and concerns the case all the same."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator, Mapping

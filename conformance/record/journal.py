@@ -1,7 +1,5 @@
 """What the suite itself did in a case, on disk at once: a killed run leaves its story behind."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

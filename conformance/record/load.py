@@ -1,7 +1,5 @@
 """Measures, stretch by stretch, whether the operator can work: `LoadWatch`."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time

@@ -1,7 +1,5 @@
 """Logs that others write, read as they grow: the API server's audit log, and the operator's own."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import json

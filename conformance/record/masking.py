@@ -1,7 +1,5 @@
 """Secrets never reach the disk: masked in the recorder, before a line is written."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

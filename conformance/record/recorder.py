@@ -5,8 +5,6 @@ threads in it, one a kind: with 12 busy namespaces on 2 loaded cores 65 threads 
 a core, and 3-6 ms (95 %: 90 ms) from the API server's answer to the line on disk.
 """
 
-from __future__ import annotations
-
 import gc
 import threading
 import time

@@ -4,8 +4,6 @@ DIR/ended/<namespace>.jsonl    empty while a case runs, and for good if it did n
                                `Soak` record, and everything in its namespace as it then stood
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Where the recorder writes: one file a namespace, each record on disk before the next is read."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from pathlib import Path

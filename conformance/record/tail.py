@@ -1,7 +1,5 @@
 """What a test worker reads of the record while it is written: one namespace, live."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """At a checkpoint: does the record equal what the API server lists?"""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor

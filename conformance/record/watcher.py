@@ -1,7 +1,5 @@
 """One kind, recorded: list, watch from that version, for ever; gap marks where it cannot be."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import deque

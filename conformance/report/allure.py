@@ -5,8 +5,6 @@ called once from inside a pytest test (its call phase), before Violation or Infr
 counts an AssertionError as failed (the product is wrong), any other error as broken.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping

@@ -3,8 +3,6 @@
 Counts and verdicts are computed here and nowhere else, so that `verify` can compute them again.
 """
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What `python -m conformance` does with stored results; each function returns the exit code."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Two reports case by case, apart from times: with and without shards, process and pods, versions."""
 
-from __future__ import annotations
-
 from conformance.model.verdict import Verdict
 from conformance.report.model import CaseResult, ConformanceReport
 

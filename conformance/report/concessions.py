@@ -3,8 +3,6 @@
 A generous profile can make a bad operator pass, so concessions are listed with the verdict.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 

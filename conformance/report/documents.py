@@ -1,7 +1,5 @@
 """Published documents that are made from the code: JSON schemas and the table of checkers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Each case has its own file because a worker that dies takes everything in its memory with it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

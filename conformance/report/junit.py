@@ -1,7 +1,5 @@
 """What pytest's own JUnit XML lacks: properties of each case, and one file for several shards."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree

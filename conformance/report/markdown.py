@@ -1,7 +1,5 @@
 """A report as Markdown (GitHub's dialect), for the page of a CI run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ Nothing is taken on trust. Each report must agree with its histories, and all mu
 operator, versions, options and bounds; each shard must be there once, and each case in its own shard.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections import defaultdict
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Stored histories judged again, without a cluster, and compared with the verdicts of their run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The verdict table: a row for each feature, a column for each outcome; as plain cells, and drawn."""
 
-from __future__ import annotations
-
 import io
 import statistics
 from collections.abc import Iterable, Sequence

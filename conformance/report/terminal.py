@@ -1,7 +1,5 @@
 """What a report amounts to in sentences, and all that the terminal shows at the end of a run."""
 
-from __future__ import annotations
-
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable

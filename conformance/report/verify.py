@@ -1,7 +1,5 @@
 """A report checked against its own cases and against the histories that lie beside it."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping

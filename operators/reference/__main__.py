@@ -1,7 +1,5 @@
 """Command line of the reference operator: ``python -m reference --kubeconfig FILE ...``."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import signal

@@ -1,7 +1,5 @@
 """Builds the children of a component: a workload of the right kind, gang objects, a Service."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass, field
 

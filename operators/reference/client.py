@@ -1,7 +1,5 @@
 """The Kubernetes API over urllib3: one kept-alive pool for requests, one for watches."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -1,7 +1,5 @@
 """Cached reads of the cluster, and every write that the operator makes."""
 
-from __future__ import annotations
-
 import copy
 import logging
 import threading

@@ -1,7 +1,5 @@
 """Is a live object already what is wanted? The server's defaults and spellings must not matter."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 from typing import Any

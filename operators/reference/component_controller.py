@@ -1,7 +1,5 @@
 """Reconciles components: workload, gang objects, Service, status."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 

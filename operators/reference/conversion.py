@@ -6,8 +6,6 @@ on the original whatever was edited in between. So reading one version and writi
 changes nothing, and an edit through either version loses nothing of the other.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

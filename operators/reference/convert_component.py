@@ -1,7 +1,5 @@
 """One service of v1alpha1 as one component of v1beta1, and back: what both versions can say."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

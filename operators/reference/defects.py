@@ -1,7 +1,5 @@
 """Faults that are more than one skipped line; without ``--fault`` nothing here does anything."""
 
-from __future__ import annotations
-
 import copy
 import time
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Their table is faults.toml, which the suite reads, too. Without ``--fault`` no `
 true.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Reconciles graphs: their components and their status."""
 
-from __future__ import annotations
-
 import copy
 import logging
 import threading

@@ -1,7 +1,5 @@
 """A watched copy of each kind: list once, follow the watch, list again only if history is lost."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """Puts the parts together: watches wake keys, workers reconcile them."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from dataclasses import dataclass

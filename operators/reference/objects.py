@@ -1,7 +1,5 @@
 """The kinds the operator handles, and the few questions it asks of any object."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Pure functions from observed objects to a status."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Validation of graphs and components: what the operator cannot or will not build, by field."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A queue of keys in which a key waits at most once and is never worked on twice at a time."""
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import threading

@@ -1,7 +1,5 @@
 """What tests ask of a running control plane."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Pretended machines for the tests of the programs, and one real control plane a module."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass

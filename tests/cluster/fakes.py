@@ -1,8 +1,6 @@
 """Stand-ins for what the programs come from: a release server, a Go toolchain, programs
 themselves."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import http.server

@@ -1,7 +1,5 @@
 """The real control plane: what it runs, and who is named for what it wrote."""
 
-from __future__ import annotations
-
 import http.server
 import json
 import os

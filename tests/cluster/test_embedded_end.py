@@ -1,7 +1,5 @@
 """Clusters side by side, starts that fail, and that nothing of a cluster is left, however it ends."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

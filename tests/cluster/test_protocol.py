@@ -1,7 +1,5 @@
 """Nothing above the cluster package knows which class a cluster has."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a case learns of the operator's own children, by what they belong to."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

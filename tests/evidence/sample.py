@@ -1,7 +1,5 @@
 """Histories for the renderers: an operator that keeps the Deployment, and others."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from conformance.history.history import History

@@ -1,7 +1,5 @@
 """Diffs of objects, and the operator's log."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from conformance.evidence import diff, timeline

@@ -1,7 +1,5 @@
 """One sentence first, evidence after."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from syrupy.assertion import SnapshotAssertion

@@ -1,7 +1,5 @@
 """The script that repeats a case, really run here against a kubectl that only writes down."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """kubectl-like tables."""
 
-from __future__ import annotations
-
 from conformance.evidence.excerpt import excerpt_of
 from conformance.evidence.tables import before_and_after, from_state, join
 from conformance.model.state import Obj, State

@@ -1,7 +1,5 @@
 """The story in lines."""
 
-from __future__ import annotations
-
 from conformance.evidence.changes import changed
 from conformance.evidence.excerpt import excerpt_of, offset
 from conformance.evidence.timeline import describe_step, entries, render, request_of

@@ -1,7 +1,5 @@
 """The drawn timeline."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 from importlib import resources
 

@@ -5,8 +5,6 @@ CLUSTER/pods/NAME/pod.json  name, index and phase
 CLUSTER/pods/NAME/results   what the pod has at /results
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

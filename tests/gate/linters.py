@@ -1,8 +1,6 @@
 """Linters of the gate's files: two from PyPI (they ship their binary or are Python), one built from its
 Go module (the wheel of actionlint downloads when it is installed)."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What `kubectl apply -k` would apply of our kustomizations, of which it uses few features."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Runs, scripts and stand-ins for the tests of the gate."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess

@@ -1,7 +1,5 @@
 """The GitHub action: its form, and its steps run outside GitHub."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Documents name what is there: pages, headings, files, cases, tests, layers and faults."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """GitLab, Tekton, and what all examples have in common."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

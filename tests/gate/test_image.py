@@ -1,7 +1,5 @@
 """The suite's image, with a Docker that only writes down what it is asked for."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

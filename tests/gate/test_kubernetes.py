@@ -1,7 +1,5 @@
 """The Indexed Job: its manifests on a real API server, its scripts without a cluster."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal

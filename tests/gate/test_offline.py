@@ -1,7 +1,5 @@
 """tools/kind-offline/where-needed.sh: who builds images, who pulls them, and who is told."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

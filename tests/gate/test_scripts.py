@@ -1,7 +1,5 @@
 """The shell of the gate, run as a CI would, outside of one."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The Sonobuoy plugin, with its worker played by these tests."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """What the index of a history finds equals the plain definition, whatever order events arrived in."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """How long the operator had its turn."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.history.load import after_turn, before_turn, counted, had_turn

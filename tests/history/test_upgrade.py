@@ -1,7 +1,5 @@
 """Histories that an earlier version of the suite stored are judged as the present one's are."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs against a cluster that is there already: from outside, and from pods in it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

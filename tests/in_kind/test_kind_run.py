@@ -1,7 +1,5 @@
 """`--cluster=kind`: the reference operator as an image in a real cluster."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """One reading of a history: what a gap hides, and whose an object is, each with one meaning."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.history.history import History

@@ -3,8 +3,6 @@
 Each history is judged twice: as it ended at the deadline, and as it ended late.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

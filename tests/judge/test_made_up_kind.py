@@ -1,8 +1,6 @@
 """A kind of workload is one row: a made-up one, with templates and counts at places of its own, is
 judged like any other."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """A step in words names each service with what happened to it."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.judge.steps import describe

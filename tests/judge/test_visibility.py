@@ -1,7 +1,5 @@
 """Kinds that the suite may not see: nothing is concluded of them, and it is said once."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """A pretended machine, and pytest-kind's class as the plugin hands it out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

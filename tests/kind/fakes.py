@@ -1,7 +1,5 @@
 """A pretended machine: kind, kubectl and docker that do little, and note what they are asked."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`python -m conformance cleanup` on this machine, with a Docker that is none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

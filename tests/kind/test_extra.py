@@ -1,7 +1,5 @@
 """The extra `kind`, seen from pytest."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What pytest-kind gets wrong when it is used as documented, and does not get wrong here."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

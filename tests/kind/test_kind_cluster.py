@@ -1,7 +1,5 @@
 """The life of a cluster whose kind does little; the real one is in test_real_cluster.py."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The controller manager in a node is restarted, also where containerd is slow to answer."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

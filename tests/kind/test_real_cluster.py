@@ -2,8 +2,6 @@
 
 The node image is the one that a run without further options would have."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -4,8 +4,6 @@ It speaks what the suite reads: aggregated discovery, lists with a revision, wat
 410 for a version that was compacted. Faults are attributes and methods, named for what they do.
 """
 
-from __future__ import annotations
-
 import json
 import queue
 import threading

@@ -1,7 +1,5 @@
 """A TLS context that threads share is not changed by any of them."""
 
-from __future__ import annotations
-
 import contextlib
 import ssl
 

@@ -1,7 +1,5 @@
 """One real control plane that plays the user's cluster, and kubeconfigs as users have them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The kinds of graphs, as small as a test needs them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

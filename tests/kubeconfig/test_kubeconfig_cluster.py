@@ -1,7 +1,5 @@
 """A run on a cluster that is not the suite's own: what it makes, and that nothing of it stays."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os

@@ -1,7 +1,5 @@
 """What the suite refuses, and says, before it writes anything to a cluster that is not its own."""
 
-from __future__ import annotations
-
 import base64
 import datetime
 import runpy

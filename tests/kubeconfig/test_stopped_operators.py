@@ -1,7 +1,5 @@
 """Operators that a killed run left stopped, or left at all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Kubeconfigs, roles and small servers for the tests."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import copy

@@ -1,7 +1,5 @@
 """API answers: only webhooks, policies and schemas refuse; the rest says nothing of policy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

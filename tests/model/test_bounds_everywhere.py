@@ -4,8 +4,6 @@ In the judge only 0, 1, -1 and 2 may stand as they are, as counts and indices, b
 and numbers that shape a sentence. Every other number, and every numeric constant, is refused.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

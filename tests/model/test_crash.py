@@ -1,7 +1,5 @@
 """What in an operator's log is a crash, and what only looks like one."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.model.crash import CrashScanner, is_crash

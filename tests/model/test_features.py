@@ -1,7 +1,5 @@
 """Which cases may be left out without making a run partial."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.cluster.identities import IDENTITIES, OPERATOR

@@ -1,8 +1,6 @@
 """Each mutant of the reference operator is put under its case by the real command, on a real control
 plane, and must be caught by its checker, with a first sentence that a person can act on."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

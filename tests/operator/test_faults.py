@@ -1,7 +1,5 @@
 """Tables of faults: read for `--fault` and for the mutants' tests; a mistake in one is told."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Installation on a cluster that only remembers; the operator is a small real program."""
 
-from __future__ import annotations
-
 import json
 import socket
 import sys

@@ -1,7 +1,5 @@
 """What the live API shows must be declared, and what is declared must be there."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

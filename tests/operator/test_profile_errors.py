@@ -1,7 +1,5 @@
 """A mistake in a profile costs a second and one sentence."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

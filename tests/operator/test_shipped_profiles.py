@@ -1,7 +1,5 @@
 """The profiles that come with the suite, and the schema that is published for others."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Strict templates: every placeholder is known, every brace is meant."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.model.errors import UsageError

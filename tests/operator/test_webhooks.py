@@ -1,7 +1,5 @@
 """Admission and conversion reach a process through unmodified service references."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

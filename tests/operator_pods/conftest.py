@@ -1,7 +1,5 @@
 """One real control plane for the tests that need one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Does what the suite asks of Helm, with charts whose templates are plain manifests. A release is a
 file beside this one: `release.yaml`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The part of an API server that serves pods' logs, over real sockets: each answer is scripted."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

@@ -1,7 +1,5 @@
 """A cluster whose nodes pretend to run pods, and an operator that is nothing but manifests."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

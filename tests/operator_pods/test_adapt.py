@@ -1,7 +1,5 @@
 """What is changed in an operator's manifests, and what is not."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Why an operator is not ready, from what the API server shows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A start waits for the new leader, and never longer than a Lease can mean."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One growing file from the logs of pods that come, crash and go."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What happened to an operator, from looks at its pods."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from conformance.model.labels import ENDED

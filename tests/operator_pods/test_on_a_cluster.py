@@ -1,7 +1,5 @@
 """Installation, ends, starts and removal on a real control plane; the pods are simulated."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time

@@ -1,7 +1,5 @@
 """Where an operator's image comes from; docker and pip are stand-ins that note what they are asked."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import sys

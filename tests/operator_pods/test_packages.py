@@ -1,7 +1,5 @@
 """What is shipped is read, rendered and checked before anything is written."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """On a cluster that is not thrown away, what was made goes again, and nothing else does."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """The operators that come with the suite, as they run in pods."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

@@ -6,8 +6,6 @@ names operators (comma-separated) whose cluster cannot be opened; FAKE_REFUSED r
 what an open cluster has died of; FAKE_LOST_END loses the judgement of the run's end without a word.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,7 +1,5 @@
 """Runs of pytest within tests, and what they said."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

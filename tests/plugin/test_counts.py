@@ -3,8 +3,6 @@
 A sentence with such a count has its row in `CLAIMS`; a document that gives one without fails.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Plugins of this project's own tests never show in a run of cases."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.plugin.support import CASES, ROOT, fake_run

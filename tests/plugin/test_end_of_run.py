@@ -1,7 +1,5 @@
 """How long the end of a run waits: while things go, and not for ever."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

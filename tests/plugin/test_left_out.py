@@ -1,7 +1,5 @@
 """What a profile leaves out stands in the report, and a run without the core is partial."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The end of real runs: what is judged there, and that a run which is broken off leaves nothing."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """Whole runs of pytest over cases, on clusters that are none (tests/plugin/fake_run.py)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Cases that could not be decided among others are run again alone, and what that shows stands."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from xml.etree import ElementTree

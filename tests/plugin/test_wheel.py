@@ -1,7 +1,5 @@
 """The wheel: what another repository installs and runs."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A recorder in a thread, and records written by hand."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import threading

@@ -1,7 +1,5 @@
 """The recorder's measure of load, and what a case sees of it."""
 
-from __future__ import annotations
-
 import dataclasses
 import threading
 import time

@@ -1,7 +1,5 @@
 """What operator and control plane got of the processors they asked for."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The recorder beside a real API server: what it wrote down is what happened."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The record of a whole cluster, as the end of a run reads it."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

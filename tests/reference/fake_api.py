@@ -1,7 +1,5 @@
 """An API server and platform in memory, just enough to run the operator's controllers on."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import threading

@@ -1,7 +1,5 @@
 """The operator's controllers on a fake API, and graphs to give them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any, TypeAlias

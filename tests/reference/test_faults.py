@@ -1,7 +1,5 @@
 """Each fault breaks what it says; the same steps without it are in test_controllers."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Queue, informer, kubeconfig and command line."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -1,7 +1,5 @@
 """The CRDs and manifests that ship with the reference operator."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What lands in an Allure results folder, from a real pytest run with allure-pytest."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`python -m conformance`, as a person types it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

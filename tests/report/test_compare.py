@@ -1,7 +1,5 @@
 """What `report compare` calls a difference."""
 
-from __future__ import annotations
-
 from conformance.model.bounds import Bounds
 from conformance.model.verdict import CheckerName, Verdict
 from conformance.report.build import RunFacts, report

@@ -1,7 +1,5 @@
 """What a profile concedes is listed with the verdict, wherever the verdict is shown."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The report on disk, its schema, and its verification."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Counts and verdicts of a report."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What the terminal shows."""
 
-from __future__ import annotations
-
 from syrupy.assertion import SnapshotAssertion
 
 from conformance.model.bounds import Bounds

@@ -1,7 +1,5 @@
 """Reports of v1alpha1 are read as they would be written today."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

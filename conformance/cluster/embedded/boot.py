@@ -1,7 +1,5 @@
 """The start of an embedded control plane, step by step."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

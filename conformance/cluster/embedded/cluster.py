@@ -1,8 +1,6 @@
 """A real Kubernetes control plane on loopback: `EmbeddedCluster`. KWOK stands in for the kubelets, so
 that pods become ready without images or GPUs; all other parts are the real programs."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Configuration files of the embedded control plane's parts. Pure."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

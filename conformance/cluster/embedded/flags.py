@@ -1,7 +1,5 @@
 """The command line of each part of the embedded control plane. Pure: settings in, arguments out."""
 
-from __future__ import annotations
-
 from conformance.cluster.embedded.layout import Layout, Ports
 from conformance.cluster.processes.ports import LOOPBACK
 

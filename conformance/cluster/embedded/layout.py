@@ -1,7 +1,5 @@
 """Where the files of an embedded control plane lie, and on which ports its parts listen."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """`--cluster=kind`: a kind cluster, its options, and what earlier runs left behind."""
 
-from __future__ import annotations
-
 from conformance.cluster.kind.cluster import KindCluster
 from conformance.cluster.kind.docker import Docker
 from conformance.cluster.kind.options import KindOptions, Tools, find_tools

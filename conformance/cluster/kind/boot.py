@@ -1,7 +1,5 @@
 """The start of a kind cluster, step by step."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """A real cluster in a container, for operators as they ship: `KindCluster`."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time

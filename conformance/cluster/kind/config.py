@@ -1,8 +1,6 @@
 """The configuration of a kind cluster: the file for `kind create`, and what the node reads. What an
 operator meets (rates, limits, timings) is to be the same as on the embedded control plane."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any

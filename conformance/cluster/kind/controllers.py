@@ -1,8 +1,6 @@
 """The controllers that the suite brings into a kind cluster: their images, official or built from the
 programs, and the objects that run KWOK (`lws` has those of LeaderWorkerSet)."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import tempfile

@@ -4,8 +4,6 @@ clusters that no process uses: kept ones, and those of runs killed with their re
 ${XDG_STATE_HOME:-~/.local/state}/dgd-conformance/kind/NAME holds the cluster's configuration, its
 kubeconfigs and its audit log, which the node writes through a mount."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

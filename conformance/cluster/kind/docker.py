@@ -1,7 +1,5 @@
 """The container engine below kind, by way of its command line: the few things kind does not do."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -4,8 +4,6 @@
 `get` and `version` to standard output. kind and its docker commands end with this process, and this
 process ends with the thread that started it, a `kill -9` included."""
 
-from __future__ import annotations
-
 import functools
 import os
 import signal

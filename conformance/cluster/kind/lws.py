@@ -1,7 +1,5 @@
 """The LeaderWorkerSet controller in a cluster: its own manifests, and the few changes to them."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import copy

@@ -1,7 +1,5 @@
 """What a user may choose about a kind cluster, and the programs that it takes."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -6,8 +6,6 @@ itself it downloads a kind and a kubectl of 2022: it gets the paths of programs 
 whatever its kubeconfig holds: that is exported first. It neither keeps kind's output nor ends kind with
 the test run: `launcher` does."""
 
-from __future__ import annotations
-
 import contextlib
 import shlex
 import subprocess

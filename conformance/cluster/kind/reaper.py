@@ -9,8 +9,6 @@ cluster is kept. If the reaper itself is killed, the next run finds the lock fre
 whether the cluster outlives it: `keep` or `lose`. WORD holds until then.
 """
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """`--cluster=kubeconfig`: the user's own cluster, which was there before the run and stays after it."""
 
-from __future__ import annotations
-
 from conformance.cluster.kubeconfig.cluster import KubeconfigCluster
 from conformance.cluster.kubeconfig.contexts import CONTEXT_OPTION, KubeconfigOptions
 

@@ -1,7 +1,5 @@
 """`python -m conformance cleanup --kube-context=NAME`: cleans up after crashed runs in that cluster."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """`--cluster=kubeconfig`: the user's own cluster, used with care: `KubeconfigCluster`."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Whether the cluster answers this identity; if not, the reason in one sentence and in seconds."""
 
-from __future__ import annotations
-
 import base64
 import datetime
 import json

@@ -3,8 +3,6 @@
 Source of the rules: kubectl, "Organizing Cluster Access Using kubeconfig Files": files of KUBECONFIG
 are merged, the first to name something wins, relative paths count from the file that holds them."""
 
-from __future__ import annotations
-
 import copy
 import difflib
 import json

@@ -1,7 +1,5 @@
 """What a user's cluster is found to be before anything is written to it: `inspect`, and its `plan`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """What killed runs left in a cluster: objects, found by the suite's label (nothing else is touched),
 and operators that a case had scaled to 0, found by an annotation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Removal of leftover objects: graphs first, so that a living operator can run their finalizers. One
 that nobody runs is told and not taken away, since it may guard something outside the cluster."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Which rights a run needs, and which of them its user lacks (SelfSubjectAccessReview)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace

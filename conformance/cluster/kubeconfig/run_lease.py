@@ -1,8 +1,6 @@
 """A Lease that shows that a run is alive, in a namespace of its own, renewed until the run ends. Its
 times are the API server's, so that the clocks of two machines need not agree."""
 
-from __future__ import annotations
-
 import datetime
 import email.utils
 import os

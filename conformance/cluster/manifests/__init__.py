@@ -1,7 +1,5 @@
 """What every cluster of the suite's own gets, whichever kind it is: files, and objects to create."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib import resources
 from typing import Any

@@ -1,7 +1,5 @@
 """Directories that reapers lock: where a cluster's own is made, and how abandoned ones are found."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

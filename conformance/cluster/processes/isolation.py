@@ -1,8 +1,6 @@
 """Files at fixed paths for one process only, in a mount namespace of its own: some operators read a
 path that only a pod has, and two operators with the same path run side by side."""
 
-from __future__ import annotations
-
 import functools
 import json
 import os

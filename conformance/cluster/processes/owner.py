@@ -1,7 +1,5 @@
 """What reapers need, which start without site-packages: standard library only."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import fcntl

@@ -4,8 +4,6 @@ Standard library only. It becomes the program: same process id, same signals. SP
 → content in Latin-1. In its own mount namespace nothing is to be cleaned up. Needs CAP_SYS_ADMIN.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

@@ -15,8 +15,6 @@ directory's lock free and removes the directory.
 - unasked: {"exited": name, "pid", "code"}; a code below zero is the signal that ended it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import json

@@ -1,7 +1,5 @@
 """A reaper as its owner sees it: `ReaperProcess`, and how scripts without site-packages are run."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """`python -m conformance.cluster.programs`: prepare all programs, and print where each came from."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 

@@ -1,7 +1,5 @@
 """Official releases, with their checksums."""
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import re

@@ -1,7 +1,5 @@
 """Programs built from Go modules, whose content `go.sum` pins, and the toolchain for it."""
 
-from __future__ import annotations
-
 import functools
 import json
 import os

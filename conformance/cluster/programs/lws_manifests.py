@@ -1,7 +1,5 @@
 """Manifests of the LeaderWorkerSet controller: its Go module, and what is kept of them in the cache."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

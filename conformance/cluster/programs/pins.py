@@ -1,8 +1,6 @@
 """Every version of the control plane, and where its official release lies, in this one place.
 To move to another: change it here and in `gomodules/<module>/go.mod`, and run `go mod tidy` there."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 downloaded with their checksum, or built from Go modules. An environment variable overrides each base
 URL in `pins`; an empty one switches downloads off."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """One line that says what is being prepared and for how long, for a person and for a log."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Programs that are on the machine already, and where the suite keeps its own."""
 
-from __future__ import annotations
-
 import contextlib
 import enum
 import os

@@ -5,8 +5,6 @@ Toggles and node count changes have no budget unless the profile declares one
 (`availability_on_toggle`); their gap is reported with its exact length and does not gate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

@@ -3,8 +3,6 @@ deadline the declared overlap policy decides, and an allowed overlap is reported
 past it only a rollout that the status reports, within its declared bound, excuses two generations, and
 then nothing is proven."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import takewhile

@@ -5,8 +5,6 @@ A pass that was on its way may create each child once more: reported only, if it
 is gone again. Later, twice, or staying, it violates.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """Equivalence: what transitions reach equals a fresh deploy of the same graph; A→B→A is A. What may
 differ stands in `compare/masks.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

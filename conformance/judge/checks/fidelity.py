@@ -2,8 +2,6 @@
 templates and on the live pods. Exceptions stand in the profile, by field and shape, with a reason. At
 every judged checkpoint the graph itself must still be what the user wrote."""
 
-from __future__ import annotations
-
 import fnmatch
 from collections import defaultdict
 from collections.abc import Iterator

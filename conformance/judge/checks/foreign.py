@@ -1,8 +1,6 @@
 """Foreign: objects of others (which the case put there) stay what they are, but for their status; a
 graph that no step touches keeps its children."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from conformance.history.records import Foreign

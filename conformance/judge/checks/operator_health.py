@@ -1,8 +1,6 @@
 """Operator health: it runs, and it ends only when the suite ends it. Without any sign that it was
 started there is nothing to judge."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 

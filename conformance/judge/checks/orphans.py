@@ -5,8 +5,6 @@ While a graph is being deleted nothing is an orphan before the deletion deadline
 others' namespaces may hold what it needs, but not what runs it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 

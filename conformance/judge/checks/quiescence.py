@@ -6,8 +6,6 @@ A checkpoint at which the state did not even match is no rest: the operator may 
 platform does. Only a spin on one object, far beyond that, is held against it there.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 

@@ -2,8 +2,6 @@
 what it refuses and moves nothing; every door says the same. What a refusal is stands in
 model/answers.py; answers of other classes leave the step unknown."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ A restart alone, at rest, rewrites no child at all. Together with a change, the 
 change does not touch keep their pods. That the state is right is judged by other checkers.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Container, Iterator
 

@@ -5,8 +5,6 @@ true at some revision since the operator knew what the graph asks for. An old cl
 judged only after the deadline.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Validity: is the history good enough to prove anything? What is found here is `unknown`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from conformance.judge.case import Case, CasePoint

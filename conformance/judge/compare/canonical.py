@@ -1,7 +1,5 @@
 """Two states made comparable: one graph's objects without what may differ, and a path-wise diff."""
 
-from __future__ import annotations
-
 import fnmatch
 import re
 from collections import defaultdict

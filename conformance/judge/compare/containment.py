@@ -7,8 +7,6 @@ field by its API name (`workingDir`, `livenessProbe`, `ports`, ...); of the pod 
 container `containers.NAME` and the same fields behind it (`initContainers.NAME` likewise).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

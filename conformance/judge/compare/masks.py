@@ -2,8 +2,6 @@
 out, then fields are masked, then texts that only name things: never the existence of an object. A
 profile adds masks of its own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Values as the API stores them: defaults added, zero values left out, quantities in any unit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any

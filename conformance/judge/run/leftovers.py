@@ -2,8 +2,6 @@
 there. In the cases' namespaces only those of cases that conformed count: the others have findings
 of their own. Graphs, components and workloads must be gone whoever made them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 

@@ -1,8 +1,6 @@
 """Rest until the end of a run: what a case left at rest still matches then, and nobody touched it.
 Its graphs stand for minutes, so an operator that acts later than a hold window is seen here."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Iterator

@@ -2,8 +2,6 @@
 Cases count requests in their own namespace alone: elsewhere nobody can say for whom the operator
 works."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from conformance.history.history import History

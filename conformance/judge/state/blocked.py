@@ -2,8 +2,6 @@
 workload keeps serving, or the new one stays unfulfilled, never both. Gang objects already made are
 neither required nor orphans."""
 
-from __future__ import annotations
-
 from conformance.judge.mismatch import Mismatch, mismatch
 from conformance.judge.snapshot import ServiceSnapshot, Snapshot
 from conformance.judge.state.claims import false_claims, idle_claims

@@ -1,8 +1,6 @@
 """What a status says and is not so, whatever Ready says: conditions, states, and the maps service →
 state, which name services and workloads and count pods."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Two of what there may be one: two kinds of workload, two components, or too many of one kind."""
 
-from __future__ import annotations
-
 import enum
 from dataclasses import dataclass
 

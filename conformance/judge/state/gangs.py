@@ -1,8 +1,6 @@
 """Gang objects as the profile says: one a group with the group's size, or none by the operator. One
 that an LWS or a pod owns is the platform's: only its life is judged, with all that has an owner."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from conformance.judge.mismatch import Mismatch, mismatch

@@ -1,8 +1,6 @@
 """Does a state match what is wanted? The one question of the driver, several times a second; and, for
 the person who waits, what is there of it."""
 
-from __future__ import annotations
-
 from conformance.judge.mismatch import Mismatch
 from conformance.judge.snapshot import ServiceSnapshot, Snapshot
 from conformance.judge.state.blocked import blocked

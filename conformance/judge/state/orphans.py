@@ -1,8 +1,6 @@
 """Everything in the namespace is owned by something alive and wanted, or needs no owner. What
 nobody owns and no label gives to a graph is left to the checker, which knows who wrote it."""
 
-from __future__ import annotations
-
 from conformance.judge.mismatch import Mismatch, mismatch
 from conformance.judge.snapshot import Snapshot
 from conformance.judge.wording import count, join, noun, nouns

@@ -3,8 +3,6 @@
 Routable are single-node pods and the leaders of groups: followers answer no requests (F18).
 """
 
-from __future__ import annotations
-
 import fnmatch
 from collections.abc import Iterator
 

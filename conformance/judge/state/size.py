@@ -1,7 +1,5 @@
 """Workloads of the right kind, groups, size, pods Ready = groups x size, and none of an old spec."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

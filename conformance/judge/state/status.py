@@ -1,8 +1,6 @@
 """What a graph says of its readiness, and of which generation its status speaks. An absent field
 claims nothing, except that a graph which never says Ready is not Ready."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Its image, arguments for faults, on which nodes it runs, a CA where webhooks lac
 which it is found again. Never its rights: a missing verb is the operator's, and a finding.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

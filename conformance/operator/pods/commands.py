@@ -1,7 +1,5 @@
 """Runs the programs of the user's machine that an installation needs: docker, kubectl, helm, pip."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

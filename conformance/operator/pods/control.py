@@ -9,8 +9,6 @@ Its Lease is not touched: after an unclean end a new leader waits until the old 
 its users' clusters. A start waits for the new leader, so that deadlines are about reconciling.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time

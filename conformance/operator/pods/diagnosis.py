@@ -1,7 +1,5 @@
 """Why an operator's pods are not ready, in one sentence: what a person would look up with kubectl."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

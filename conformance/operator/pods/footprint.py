@@ -4,8 +4,6 @@ Only what was not there before is ever removed. What is there already, and not b
 the suite, is refused before anything is written.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Iterable, Mapping, Sequence

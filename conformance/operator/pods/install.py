@@ -1,8 +1,6 @@
 """An operator in pods: found as others installed it (`Adoption`), or installed as it ships
 (`PodInstallation`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Any

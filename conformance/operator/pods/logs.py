@@ -4,8 +4,6 @@ Each line is written as the container wrote it: the kubelet's time stamps only s
 a broken connection ended, and are taken off again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import threading

@@ -1,7 +1,5 @@
 """Builds the operator's image from its Dockerfile if it has one, and loads it where it can."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.metadata
 import os

@@ -1,8 +1,6 @@
 """How an operator is shipped, as manifests, kustomization or Helm chart: what an installation makes,
 known before it makes anything."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

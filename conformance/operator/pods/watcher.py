@@ -1,7 +1,5 @@
 """Watches an operator's pods while a run lasts: what happened to it, and the log of each pod."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The operator as a process: stop, kill, start, and start again after a crash."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time

@@ -1,7 +1,5 @@
 """Install an operator as a process beside a control plane: `ProcessInstallation`."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

@@ -1,7 +1,5 @@
 """Short ways to read a checker's result in a test."""
 
-from __future__ import annotations
-
 from conformance.judge.findings import CheckResult
 from conformance.model.verdict import Finding, Verdict
 

@@ -1,7 +1,5 @@
 """Availability on histories written by hand."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

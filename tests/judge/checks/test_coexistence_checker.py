@@ -1,7 +1,5 @@
 """Coexistence: at rest never, on the way reported with its exact length."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """Deletion on histories written by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.history.history import History

@@ -1,7 +1,5 @@
 """Equivalence on histories written by hand."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

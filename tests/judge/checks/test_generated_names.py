@@ -1,7 +1,5 @@
 """Children whose names the API server ends are compared without those ends."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Good operators that differ from the reference in what nobody promised: none may be blamed."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """Old workloads that an operator put out of sight instead of deleting them."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -1,7 +1,5 @@
 """The judgement: outcomes from the history alone, and nothing unproven that passes."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """The end of a run once every graph is deleted: nothing is left, anywhere, and nobody writes on."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """Operator health on histories written by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.history.records import OperatorEventKind, Unseen

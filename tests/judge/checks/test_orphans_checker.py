@@ -1,7 +1,5 @@
 """Orphans: nothing is left that nobody owns or wants; nothing is called so too early."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.history.records import CheckpointEnd

@@ -1,7 +1,5 @@
 """A change of the number of pods replaces none that it need not."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

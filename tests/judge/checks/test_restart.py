@@ -1,7 +1,5 @@
 """Restarts of the operator on histories written by hand."""
 
-from __future__ import annotations
-
 from conformance.history.records import CheckpointEnd, OperatorEventKind
 from conformance.judge.case import Case
 from conformance.judge.checks.restart import check

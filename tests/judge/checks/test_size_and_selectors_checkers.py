@@ -1,7 +1,5 @@
 """Size and selectors: what the rules find becomes a sentence; blame and doubt keep theirs."""
 
-from __future__ import annotations
-
 from conformance.history.records import CheckpointEnd
 from conformance.judge.case import Case
 from conformance.judge.checks import selectors, size

@@ -1,7 +1,5 @@
 """The end of a run while graphs stand: what was at rest is still as it was, and nobody touched it."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Status truth: a claim must have been true shortly before it was written, and at rest."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """Every field of a pod that the user writes is on its children; what operators add is theirs."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from typing import Any

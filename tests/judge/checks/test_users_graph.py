@@ -1,7 +1,5 @@
 """The user's own graph stays the user's."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

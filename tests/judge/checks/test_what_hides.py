@@ -1,7 +1,5 @@
 """Defects that hide where no case looks for them: each must gate, whatever checker says so."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """The verdict on a history that is made by hand."""
 
-from __future__ import annotations
-
 from conformance.history.records import OperatorEventKind
 from conformance.judge.verdict import judge
 from conformance.model.verdict import Verdict

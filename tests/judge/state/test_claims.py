@@ -1,7 +1,5 @@
 """What a status claims of itself, of components, and of targets that cannot be reached."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -1,7 +1,5 @@
 """Which workloads and pods count as a service's, whatever is put between or beside them."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Field managers stand in for the users of an audit log."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

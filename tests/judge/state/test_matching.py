@@ -1,7 +1,5 @@
 """A settled state matches, in every layout; and each single thing that is off is said."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.judge.mismatch import Mismatch

@@ -1,7 +1,5 @@
 """The write log: what counts against rest, and whose it was."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -6,8 +6,6 @@ That pass is no unrest, whenever it comes: /readyz may say ok before it, and eac
 its own caches are filled (3 s apart were seen).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass

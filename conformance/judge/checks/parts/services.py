@@ -1,7 +1,5 @@
 """Services of graphs: what each asks for, what steps do to it, and its pods through these steps."""
 
-from __future__ import annotations
-
 import enum
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

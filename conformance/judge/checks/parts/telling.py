@@ -1,7 +1,5 @@
 """Findings that several checkers make in the same way."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

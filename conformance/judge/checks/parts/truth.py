@@ -1,8 +1,6 @@
 """Was a claim of Ready true at some time since the operator knew what the graph asks for? How long a
 cache lags depends on the machine; what an operator has written does not. Part of `status-truth`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 

@@ -5,8 +5,6 @@ A status write counts if it changes what the status claims and the graph had bee
 hold window before; else it is reported, since a status of earlier work may lag behind.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from conformance.history.records import Step

@@ -2,8 +2,6 @@
 and annotations that the user gave it, are not rewritten. What an operator adds of its own is its
 affair, and so are keys with a reserved prefix. Part of `fidelity`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from conformance.history.records import Step
