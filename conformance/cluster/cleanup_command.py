@@ -4,7 +4,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-from conformance.cluster.kind import Docker, leftovers
+from conformance.cluster.kind import Docker, directories
 from conformance.cluster.kubeconfig import CONTEXT_OPTION, cleanup_command
 from conformance.model.errors import Exit, UsageError
 
@@ -26,7 +26,7 @@ def _clean_kind(*, kept: bool, dry_run: bool) -> int:
     docker = Docker(Path(program))
     docker.check()
     wanted = []
-    for row in leftovers.find(docker):
+    for row in directories.find(docker):
         if kept or not row.kept:
             wanted.append(row)
         else:
@@ -38,7 +38,7 @@ def _clean_kind(*, kept: bool, dry_run: bool) -> int:
         print(f"{'would remove' if dry_run else 'to remove'}: {row}")
     if dry_run:
         return 0
-    removed = {row.name for row in leftovers.sweep(docker, kept=kept)}
+    removed = {row.name for row in directories.sweep(docker, kept=kept)}
     print(f"removed {len(removed)} of {len(wanted)}")
     left = [row for row in wanted if row.name not in removed]
     for row in left:

@@ -93,10 +93,9 @@ def go() -> Iterator[Finding]:
 def node_image(environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
     """The image that a kind cluster is made from, if Docker has it already. Pulls nothing."""
     # It brings the Kubernetes client along; where that is missing, the other findings must stand.
-    from conformance.cluster.kind.images import DEFAULT_KUBERNETES, NODE_IMAGE_VARIABLE
-    from conformance.cluster.kind.images import node_image as pinned
+    from conformance.cluster.kind.options import NODE_IMAGE_VARIABLE, KindOptions
 
-    image = environ.get(NODE_IMAGE_VARIABLE, "") or pinned(DEFAULT_KUBERNETES)
+    image = environ.get(NODE_IMAGE_VARIABLE, "") or KindOptions().node_image
     path = shutil.which("docker", path=environ.get("PATH", ""))
     look = ("image", "inspect", "--format", "{{.Id}}", image)
     there = path is not None and said(path, *look, within=COMMAND_SECONDS)[0]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conformance.cluster.kind import KindOptions
-from conformance.cluster.kind.images import DEFAULT_KUBERNETES, NODE_IMAGE_VARIABLE
+from conformance.cluster.kind.options import DEFAULT_KUBERNETES, NODE_IMAGE_VARIABLE
 from conformance.cluster.kind.pytest_kind import KindClusterClass
 from conformance.model.errors import UsageError
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance import paths
-from conformance.cluster.kind import Docker, leftovers
+from conformance.cluster.kind import Docker, directories
 from conformance.report import files
 from conformance.report.compare import differences
 from tests.in_kind.conftest import SEED, Suite
@@ -30,7 +30,7 @@ def test_the_seeds_transitions_conform_and_say_what_the_embedded_cluster_says(
     assert (one.cluster, other.cluster) == ("kind", "embedded")
     assert one.cluster_admin is False, "in pods it has the rights that it ships with, and no more"
     assert differences(one, other) == []
-    assert [row for row in leftovers.find(docker) if not row.kept] == []
+    assert [row for row in directories.find(docker) if not row.kept] == []
 
 
 def test_a_mutant_violates_in_pods_too(suite: Suite, node_image: str, tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_killed_run_leaves_neither_container_nor_process(
         os.kill(run.pid, signal.SIGKILL)
         run.wait()
     _until(lambda: {node.name for node in docker.nodes()} == before, within=60)
-    assert [row for row in leftovers.find(docker) if not row.kept] == []
+    assert [row for row in directories.find(docker) if not row.kept] == []
 
 
 def _until(done: object, *, within: float) -> None:

@@ -50,7 +50,10 @@ case "$1" in
   pull)
     [ -e {state}/registry ] || {{ echo "no such host" >&2; exit 1; }}
     echo "$3" >> {state}/images ;;
-  build) cat "$5/Dockerfile" > {state}/dockerfile; echo "$4" >> {state}/images ;;
+  build)
+    cat "$5/Dockerfile" > {state}/dockerfile
+    cp "$5/manager" {state}/built
+    echo "$4" >> {state}/images ;;
   exec) cat {state}/executed ;;
 esac
 """

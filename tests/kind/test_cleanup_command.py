@@ -6,8 +6,8 @@ import pytest
 
 from conformance.__main__ import main
 from conformance.cluster import cleanup_command
-from conformance.cluster.kind import Docker, leftovers
-from conformance.cluster.kind.leftovers import LeftoverCluster
+from conformance.cluster.kind import Docker, directories
+from conformance.cluster.kind.directories import LeftoverCluster
 
 
 class Machine:
@@ -33,8 +33,8 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine(cluster("killed"), cluster("mine", kept=True))
     monkeypatch.setattr(cleanup_command.shutil, "which", lambda *_a, **_k: "/bin/docker")
     monkeypatch.setattr(Docker, "check", lambda _self: None)
-    monkeypatch.setattr(leftovers, "find", made.find)
-    monkeypatch.setattr(leftovers, "sweep", made.sweep)
+    monkeypatch.setattr(directories, "find", made.find)
+    monkeypatch.setattr(directories, "sweep", made.sweep)
     return made
 
 

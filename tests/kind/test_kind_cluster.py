@@ -140,8 +140,3 @@ def test_only_a_kept_cluster_is_no_throw_away(
 ) -> None:
     assert cluster(machine, cluster_class).throw_away
     assert not cluster(machine, cluster_class, keep=True).throw_away
-
-
-def test_a_cluster_needs_a_simulated_node(cluster_class: KindClusterClass) -> None:
-    with pytest.raises(UsageError, match="at least 1 simulated node"):
-        KindCluster(options=KindOptions(), cluster_class=cluster_class, nodes=0)

@@ -2,8 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cluster.kind.images import DEFAULT_KUBERNETES, NODE_IMAGES, node_image
-from conformance.cluster.kind.options import KindOptions, find_tools
+from conformance.cluster.kind.options import (
+    DEFAULT_KUBERNETES,
+    NODE_IMAGES,
+    KindOptions,
+    find_tools,
+)
 from conformance.cluster.programs.pins import PINS, Program
 from conformance.model.errors import UsageError
 from tests.kind.fakes import Machine
@@ -47,7 +51,7 @@ def test_other_container_engines_are_refused(machine: Machine) -> None:
 
 @pytest.mark.parametrize("version", ["1.36", "v1.36", "1.36.4", "v1.36.0"])
 def test_each_kubernetes_version_has_one_node_image(version: str) -> None:
-    assert node_image(version) == NODE_IMAGES["1.36"]
+    assert KindOptions(kubernetes=version).node_image == NODE_IMAGES["1.36"]
 
 
 def test_an_unpinned_kubernetes_is_refused_with_those_that_are() -> None:

@@ -1,5 +1,6 @@
 import base64
 import functools
+import hashlib
 import http.server
 import io
 import threading
@@ -13,7 +14,8 @@ import yaml
 from conformance.cluster import manifests as files
 from conformance.cluster.embedded import flags
 from conformance.cluster.embedded.layout import Layout
-from conformance.cluster.kind import images, kwok, lws
+from conformance.cluster.kind import controllers, lws
+from conformance.cluster.kind.controllers import KWOK, LWS, Controller
 from conformance.cluster.nodes import NODE_SELECTOR, TOLERATION
 from conformance.cluster.programs.pins import PINS, Program
 from conformance.cluster.programs.progress import Progress
@@ -36,7 +38,7 @@ WEBHOOKS: dict[str, Any] = {
 }
 DEPLOYMENT: dict[str, Any] = {
     "kind": "Deployment",
-    "metadata": {"name": lws.DEPLOYMENT, "namespace": lws.NAMESPACE},
+    "metadata": {"name": LWS.name, "namespace": LWS.namespace},
     "spec": {
         "replicas": 2,
         "template": {
@@ -199,53 +201,52 @@ def test_the_controller_is_as_fast_as_on_the_embedded_control_plane() -> None:
 
 def test_kwok_does_in_the_cluster_what_it_does_beside_the_embedded_control_plane() -> None:
     embedded = flags.kwok(Layout(directory=Path("/x"), logs=Path("/x")))
-    arguments = kwok.arguments()
+    arguments = controllers.kwok_arguments()
     assert set(arguments) - set(embedded) == {
         "--config=/stages/kwok-stages.yaml",
         "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
         "--cidr=10.245.0.0/16",
     }
     assert not any(each.startswith(("--manage-all", "--kubeconfig")) for each in arguments)
-    objects = {each["kind"]: each for each in kwok.objects("mine:1")}
+    objects = {each["kind"]: each for each in controllers.kwok_objects("mine:1")}
     pod = objects["Deployment"]["spec"]["template"]["spec"]
     assert pod["nodeSelector"] == dict(NODE_SELECTOR)
     stages = objects["ConfigMap"]["data"]["kwok-stages.yaml"]
     assert stages.encode() == files.text("kwok-stages.yaml")
 
 
-def found(machine: Machine, program: Program, registry: str) -> images.Image:
+def found(machine: Machine, controller: Controller, registry: str) -> str:
     environ = {**machine.environ, "DGD_CONFORMANCE_IMAGE_REGISTRY": registry}
-    return images.find(
-        program, docker=machine.docker, environ=environ, progress=Progress(io.StringIO())
+    return controllers.image_of(
+        controller, docker=machine.docker, environ=environ, progress=Progress(io.StringIO())
     )
 
 
 def test_an_official_image_that_docker_has_is_not_pulled(machine: Machine) -> None:
     machine.set("images", "mirror.example/kwok/kwok:v0.8.0\n")
-    image = found(machine, Program.KWOK, "mirror.example/")
-    assert (image.name, image.source) == ("mirror.example/kwok/kwok:v0.8.0", None)
-    image.build(machine.docker)
+    image = found(machine, KWOK, "mirror.example/")
+    assert image == "mirror.example/kwok/kwok:v0.8.0"
     assert not any(call.startswith("build") for call in machine.calls("docker"))
     assert not any(call.startswith("pull") for call in machine.calls("docker"))
 
 
 def test_an_official_image_is_pulled_where_there_is_a_registry(machine: Machine) -> None:
     machine.set("registry")
-    image = found(machine, Program.LWS, "mirror.example")
-    assert (image.name, image.source) == ("mirror.example/lws/lws:v0.9.0", None)
+    image = found(machine, LWS, "mirror.example")
+    assert image == "mirror.example/lws/lws:v0.9.0"
+    assert not any(call.startswith("build") for call in machine.calls("docker"))
 
 
 @pytest.mark.parametrize("registry", ["", "mirror.example"])
 def test_without_a_registry_there_is_the_program(machine: Machine, registry: str) -> None:
-    image = found(machine, Program.LWS, registry)
-    assert image.source == machine.root / "assets" / "lws-manager"
+    program = (machine.root / "assets" / "lws-manager").read_bytes()
+    digest = hashlib.sha256(program).hexdigest()[:12]
+    assert found(machine, LWS, registry) == f"dgd-conformance/lws-manager:0.9.0-{digest}"
 
 
 def test_a_program_becomes_an_image_once(machine: Machine) -> None:
-    image = found(machine, Program.LWS, "")
-    assert image.name.startswith("dgd-conformance/lws-manager:0.9.0-")
-    for _ in range(2):
-        image.build(machine.docker)
+    image, again = found(machine, LWS, ""), found(machine, LWS, "")
+    assert image == again
     dockerfile = (machine.state / "dockerfile").read_text(encoding="utf-8").splitlines()
     assert dockerfile == [
         "FROM scratch",
@@ -254,6 +255,7 @@ def test_a_program_becomes_an_image_once(machine: Machine) -> None:
         'ENTRYPOINT ["/manager"]',
     ]
     assert len([call for call in machine.calls("docker") if call.startswith("build")]) == 1
-    assert image.source is not None
-    image.source.write_text(f"{image.source.read_text()}# another\n")
-    assert found(machine, Program.LWS, "").name != image.name
+    source = machine.root / "assets" / "lws-manager"
+    assert (machine.state / "built").read_bytes() == source.read_bytes()
+    source.write_text(f"{source.read_text()}# another\n")
+    assert found(machine, LWS, "") != image

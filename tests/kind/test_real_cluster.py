@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from conformance.cluster.kind import kwok, lws
 from conformance.cluster.kind.cluster import KindCluster
+from conformance.cluster.kind.controllers import KWOK, LWS
 from conformance.cluster.kind.directories import root
 from conformance.cluster.kind.docker import Docker
 from conformance.cluster.kind.options import KindOptions, find_tools
@@ -98,7 +98,7 @@ def test_nodes_are_as_on_the_embedded_control_plane_beside_one_that_is_tainted(
 
 
 def test_system_pods_run_on_the_real_node(cluster: KindCluster, api: Api) -> None:
-    for namespace in ("kube-system", lws.NAMESPACE):
+    for namespace in ("kube-system", LWS.namespace):
         for pod in api.list(f"/api/v1/namespaces/{namespace}/pods")[0]:
             if not pod["metadata"]["name"].startswith(("kube-proxy-", "kindnet-")):
                 assert pod["spec"]["nodeName"] == cluster.node, pod["metadata"]["name"]
@@ -170,8 +170,8 @@ def test_each_write_is_in_the_audit_log_when_it_is_answered(cluster: KindCluster
 
 def test_the_authors_of_the_platform_are_known(cluster: KindCluster) -> None:
     seen = {write["user"]["username"] for write in writes(cluster)}
-    assert cluster.users[lws.USER] is Actor.LWS_CONTROLLER
-    assert {"dgd-conformance", lws.USER, kwok.USER, "kubernetes-admin"} <= seen
+    assert cluster.users[LWS.user] is Actor.LWS_CONTROLLER
+    assert {"dgd-conformance", LWS.user, KWOK.user, "kubernetes-admin"} <= seen
     assert set(cluster.users) - seen == set()
 
 

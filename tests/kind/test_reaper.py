@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cluster.kind import reaper
-from conformance.cluster.kind.directories import Claim, KindDirectory, new_name, root
-from conformance.cluster.kind.leftovers import find, sweep
+from conformance.cluster.kind.directories import Claim, KindDirectory, find, new_name, root, sweep
 from conformance.cluster.processes.owner import LOCK_NAME, Owner
 from conformance.model.errors import UsageError
 from tests.kind.fakes import Machine

@@ -210,12 +210,15 @@ def test_the_lease_is_renewed(
         eventually(lambda: "cannot be renewed" in str(own.failure()))
 
 
-def test_a_finalizer_that_nobody_runs_is_told_and_left(admin: Api, graphs: Resource) -> None:
+def test_a_finalizer_that_nobody_runs_is_told_and_left(
+    admin: Api, graphs: Resource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(removal, "GRAPHS_SECONDS", 0.5)
     run = "stuck"
     open_namespace(admin, "case-stuck", bounds=Bounds(), run=run)
     raise_for(admin.create(graphs, graph("g", "case-stuck", "example.com/keep")))
     rows = leftovers.find(admin, run=run)
-    done = removal.remove(admin, rows, graphs_within=0.5, namespaces_within=6.0)
+    done = removal.remove(admin, rows, namespaces_within=6.0)
     (said,) = done.stuck
     assert said.startswith("Namespace case-stuck (of run stuck) is still there")
     assert "waits for example.com/keep, which nobody runs" in said

@@ -148,8 +148,9 @@ def test_what_cases_create_beside_graphs_is_asked_for_as_the_profile_needs_it() 
 
     def asked(profile: Profile | None) -> set[tuple[str, str]]:
         wanted = rights.needed(profile, install_operator=False)
-        plurals = {(row.group, row.resource) for row in wanted if "create" in row.verbs}
-        return {(group, kind) for group, kind in created if (group, f"{kind.lower()}s") in plurals}
+        names = {row.name for row in wanted if "create" in row.verbs}
+        plurals = {(group, kind): f"{kind.lower()}s.{group}".strip(".") for group, kind in created}
+        return {row for row, plural in plurals.items() if plural in names}
 
     assert asked(None) == asked(profiles.load("reference").profile) == created
     assert {kind for _, kind in asked(a_profile(gang=Gang.NONE))} == {

@@ -18,11 +18,11 @@ from conformance.cluster import manifests, readiness
 from conformance.cluster.certificates import LIFETIME
 from conformance.cluster.embedded import configuration
 from conformance.cluster.identities import SUITE
-from conformance.cluster.kind import images, kwok, lws
+from conformance.cluster.kind import controllers, lws
 from conformance.cluster.kind.config import SCHEDULER_KUBECONFIG, cluster_config, write_files
+from conformance.cluster.kind.controllers import KWOK, LWS, Controller
 from conformance.cluster.kind.directories import KindDirectory
 from conformance.cluster.kind.docker import Docker
-from conformance.cluster.kind.images import Image
 from conformance.cluster.kind.options import KindOptions
 from conformance.cluster.kind.pytest_kind import Kind
 from conformance.cluster.kubeconfig import contexts
@@ -36,6 +36,8 @@ from conformance.model.errors import InfraError
 STEP_SECONDS = 180.0
 """For each thing that is waited for: 1-10 s on two busy cores, and an image may have to be pulled."""
 
+SIMULATED_NODES = 4
+"""With 128 GPUs each."""
 _CRD = "CustomResourceDefinition"
 _DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", True)
 _ADDONS = (("kube-system", "coredns"), ("local-path-storage", "local-path-provisioner"))
@@ -49,7 +51,6 @@ class Boot:
     kind: Kind
     docker: Docker
     options: KindOptions
-    nodes: int
     environ: Mapping[str, str]
     versions: dict[str, str] = field(default_factory=dict)
     _progress: Progress = field(default_factory=Progress)
@@ -59,11 +60,6 @@ class Boot:
     @property
     def directory(self) -> KindDirectory:
         return self.kind.directory
-
-    @property
-    def node(self) -> str:
-        """Name of the real node, and of its container."""
-        return f"{self.directory.cluster}-control-plane"
 
     @property
     def api(self) -> Api:
@@ -77,7 +73,7 @@ class Boot:
         facts = [
             cluster_config(self.options, self.directory),
             self.options.node_image,
-            self.nodes,
+            SIMULATED_NODES,
             PINS[Program.LWS].version,
             PINS[Program.KWOK].version,
             manifests.text("audit-policy.yaml").decode(),
@@ -91,7 +87,7 @@ class Boot:
         write_files(self.options, self.directory)
         # What may take minutes comes first, in this thread: an interrupt ends it, and nobody waits
         # for it after a failure.
-        lws_image, kwok_image = self._image(Program.LWS), self._image(Program.KWOK)
+        lws_image, kwok_image = self._image(LWS), self._image(KWOK)
         crds, rest = self._lws_objects(lws_image)
         pool = ThreadPoolExecutor(max_workers=3, thread_name_prefix="kind")
         try:
@@ -103,14 +99,14 @@ class Boot:
             version = f"v{self.versions[Program.APISERVER.value]}"
             # Not applied: to account for the fields of such a schema costs the server seconds.
             crds = [*manifests.pod_group_crd(), *crds]
-            for each in (*manifests.simulated_nodes(self.nodes, version=version), *crds):
+            for each in (*manifests.simulated_nodes(SIMULATED_NODES, version=version), *crds):
                 made = self.api.create(self.api.resource_for(each["kind"]), each)
                 raise_for(made, f"creating {each['kind']} {each['metadata']['name']}")
             self._await("new kinds", lambda: readiness.discovered(self.api, crds))
-            restarted = pool.submit(self.docker.restart_controller_manager, self.node)
+            restarted = pool.submit(self.docker.restart_controller_manager, self.directory.node)
             for job in loaded:
                 job.result()
-            apply_manifests(self.api, [*kwok.objects(kwok_image.name), *rest])
+            apply_manifests(self.api, [*controllers.kwok_objects(kwok_image), *rest])
             restarted.result()
         finally:
             self._given_up.set()
@@ -118,14 +114,14 @@ class Boot:
         self._wait_ready()
 
     def reuse(self, *, made_at: float) -> None:
-        """Use a kept cluster, made at that time (seconds since 1970): with an empty audit log and valid
-        certificates."""
+        """Use a kept cluster, with an empty audit log and valid certificates. `made_at`: seconds
+        since 1970."""
         # The API server appends, so that its next line is the first of this run.
         self.directory.audit_log.open("w").close()
         self.kind.reuse()
         self._connect()
         if time.time() - made_at > LIFETIME.total_seconds() / 2:
-            image = self._image(Program.LWS)
+            image = self._image(LWS)
             self._load(image)
             apply_manifests(self.api, self._lws_objects(image)[1])
         self._wait_ready()
@@ -136,17 +132,14 @@ class Boot:
         for source in (self.directory.audit_log, self.directory.log):
             if source.exists():
                 shutil.copyfile(source, directory / source.name)
-        parts = (
-            (Program.LWS, lws.NAMESPACE, "app.kubernetes.io/name=lws"),
-            (Program.KWOK, kwok.NAMESPACE, f"app={kwok.NAME}"),
-        )
         with contextlib.suppress(InfraError):  # there may be no API server to ask
-            for program, namespace, label in parts:
-                pods = f"/api/v1/namespaces/{namespace}/pods"
-                for pod in self.api.list(pods, {"labelSelector": label})[0]:
-                    log = self.api.request("GET", f"{pods}/{pod['metadata']['name']}/log")
+            for part in (LWS, KWOK):
+                pods = f"/api/v1/namespaces/{part.namespace}/pods"
+                names = [pod["metadata"]["name"] for pod in self.api.list(pods)[0]]
+                for name in (each for each in names if each.startswith(part.name)):
+                    log = self.api.request("GET", f"{pods}/{name}/log")
                     if log.ok:
-                        (directory / f"{program.value}.log").write_text(str(log.body), "utf-8")
+                        (directory / f"{part.program.value}.log").write_text(str(log.body), "utf-8")
 
     def close(self) -> None:
         """Drop the connections."""
@@ -158,7 +151,7 @@ class Boot:
         # which is kubernetes-admin.
         command = ["kubeadm", "kubeconfig", "user", "--config=/kind/kubeadm.conf"]
         command += [f"--client-name={SUITE}", "--org=system:masters"]
-        minted = yaml.safe_load(self.docker.execute(self.node, command))
+        minted = yaml.safe_load(self.docker.execute(self.directory.node, command))
         admin = contexts.read([self.directory.admin], f"kind-{self.directory.cluster}")
         suite = replace(admin, user=minted["users"][0]["user"])
         self._api = Api.from_kubeconfig(suite.write(self.directory.suite), connections=4)
@@ -167,37 +160,30 @@ class Boot:
         kubernetes = (Program.APISERVER, Program.CONTROLLER_MANAGER, Program.SCHEDULER)
         self.versions = {
             **{program.value: server for program in kubernetes},
-            Program.LWS.value: PINS[Program.LWS].version,
-            Program.KWOK.value: PINS[Program.KWOK].version,
+            **{part.program.value: PINS[part.program].version for part in (LWS, KWOK)},
             "kind": self.kind.version(),
             "node image": self.options.node_image,
         }
 
-    def _lws_objects(self, image: Image) -> tuple[Objects, Objects]:
+    def _lws_objects(self, image: str) -> tuple[Objects, Objects]:
         """The CRDs of the LeaderWorkerSet controller, and the rest."""
-        objects = lws.prepared(
-            lws.manifests(
-                environ=self.environ,
-                kustomize=lambda directory: self.kind.kubectl("kustomize", directory),
-                progress=self._progress,
-            ),
-            image=image.name,
-        )
+        kustomize = functools.partial(self.kind.kubectl, "kustomize")
+        found = lws.manifests(environ=self.environ, kustomize=kustomize, progress=self._progress)
+        objects = lws.prepared(found, image=image)
         crds = [each for each in objects if each["kind"] == _CRD]
         return crds, [each for each in objects if each["kind"] != _CRD]
 
-    def _image(self, program: Program) -> Image:
-        return images.find(
-            program, docker=self.docker, environ=self.environ, progress=self._progress
+    def _image(self, controller: Controller) -> str:
+        return controllers.image_of(
+            controller, docker=self.docker, environ=self.environ, progress=self._progress
         )
 
-    def _load(self, image: Image) -> None:
+    def _load(self, image: str) -> None:
         """Have the image in the node. Its containerd answers long before its API server."""
-        image.build(self.docker)
-        while not self.docker.containerd_answers(self.directory.cluster, self.node):
+        while not self.docker.containerd_answers(self.directory.cluster, self.directory.node):
             if self._given_up.wait(0.5):
                 raise InfraError("the start of the kind cluster was given up")
-        self.kind.load_image(image.name)
+        self.kind.load_image(image)
 
     def _move_to_real_node(self, path: str) -> None:
         answer = self.api.request("GET", path)
@@ -217,14 +203,14 @@ class Boot:
 
     def _wait_ready(self) -> None:
         api = self.api
-        names = [f"node-{index}" for index in range(self.nodes)]
+        names = [f"node-{index}" for index in range(SIMULATED_NODES)]
         self._await("nodes ready", lambda: readiness.nodes_ready(api, len(names) + 1))
         self._await("service accounts", lambda: readiness.answers(api, readiness.DEFAULT_ACCOUNT))
         self._await("KWOK", lambda: readiness.kwok_works(api, names))
         self._await("LWS webhook", lambda: readiness.lws_answers(api))
         for what, namespace, name in (
-            ("LWS controller", lws.NAMESPACE, lws.DEPLOYMENT),
-            ("KWOK alone", kwok.NAMESPACE, kwok.NAME),
+            ("LWS controller", LWS.namespace, LWS.name),
+            ("KWOK alone", KWOK.namespace, KWOK.name),
             ("DNS", *_ADDONS[0]),
         ):
             path = _DEPLOYMENTS.path(namespace, name)

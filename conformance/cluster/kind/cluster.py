@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Self
 
 from conformance.cluster.identities import SUITE
-from conformance.cluster.kind import kwok, leftovers, lws
+from conformance.cluster.kind import directories
 from conformance.cluster.kind.boot import Boot
+from conformance.cluster.kind.controllers import KWOK, LWS
 from conformance.cluster.kind.directories import Claim, KindDirectory, new_name, root
 from conformance.cluster.kind.docker import Docker
 from conformance.cluster.kind.options import KEPT_NAME, KindOptions, Tools, find_tools
@@ -32,20 +33,14 @@ class KindCluster(Cluster):
         *,
         options: KindOptions,
         cluster_class: KindClusterClass,
-        nodes: int = 4,
         logs: Path | None = None,
-        environ: Mapping[str, str] | None = None,
+        environ: Mapping[str, str] = os.environ,
     ) -> None:
-        """`nodes` simulated nodes with 128 GPUs each. `logs`: a directory that gets the audit log and
-        the parts' logs at the end, and all that kind can export if the start fails. `environ` None:
-        this process' environment."""
-        if nodes < 1:
-            raise UsageError(f"a kind cluster needs at least 1 simulated node, found {nodes}")
+        """`logs`: a directory for logs at the end, and all that kind can export if the start fails."""
         self._options = options
         self._class = cluster_class
-        self._nodes = nodes
         self._logs = logs
-        self._environ = os.environ if environ is None else environ
+        self._environ = environ
         self._claim: Claim | None = None
         self._boot: Boot | None = None
 
@@ -71,8 +66,8 @@ class KindCluster(Cluster):
     def users(self) -> Mapping[str, Actor]:
         return {
             SUITE: Actor.SUITE,
-            lws.USER: Actor.LWS_CONTROLLER,
-            kwok.USER: Actor.PLATFORM,
+            LWS.user: Actor.LWS_CONTROLLER,
+            KWOK.user: Actor.PLATFORM,
             "kubernetes-admin": Actor.PLATFORM,
             f"system:node:{self.node}": Actor.PLATFORM,
         }
@@ -85,13 +80,11 @@ class KindCluster(Cluster):
         """Asks Docker and the API server: 0.1 s, and up to 5 s for a server that is silent."""
         boot = self._started
         nodes = boot.docker.nodes(self.name)
+        container = f"the container {self.node} of the kind cluster"
         if not nodes:
-            return f"the container {boot.node} of the kind cluster is gone"
+            return f"{container} is gone"
         if nodes[0].state != "running":
-            return (
-                f"the container {boot.node} of the kind cluster is {nodes[0].state} "
-                f"(code {nodes[0].exit_code})"
-            )
+            return f"{container} is {nodes[0].state} (code {nodes[0].exit_code})"
         try:
             answer = boot.api.request("GET", "/livez", timeout=_LIVE_SECONDS)
         except InfraError as error:
@@ -128,8 +121,7 @@ class KindCluster(Cluster):
 
     @property
     def node(self) -> str:
-        """Name of the real node, and of its container."""
-        return self._started.node
+        return self._started.directory.node
 
     # Start and end.
 
@@ -141,18 +133,15 @@ class KindCluster(Cluster):
         tools = find_tools(options, self._environ)
         docker = Docker(tools.docker, self._environ)
         docker.check()
-        leftovers.sweep(docker, self._environ)
+        directories.sweep(docker, self._environ)
         name = options.name or (KEPT_NAME if options.keep else new_name())
-        directory = KindDirectory(root(self._environ) / name)
-        # Before it is claimed: what is claimed may be removed.
-        directory.check_ours(docker)
-        self._claim = Claim(directory, docker)
+        self._claim = Claim(KindDirectory(root(self._environ) / name), docker)
         try:
             self._open(self._claim, tools, docker)
         except BaseException as error:
             if self._logs is not None and isinstance(error, Exception):
                 with contextlib.suppress(Exception):  # the first error is the one to tell
-                    self.export_evidence(self._logs)
+                    self._started.kind.export_logs(self._logs)
             self.stop()
             raise
         return self
@@ -186,12 +175,9 @@ class KindCluster(Cluster):
         running = bool(nodes and made) and all(each.state == "running" for each in nodes)
         if not running:
             claim.set_kept(False)
-            if nodes:
-                remove_containers(str(docker.program), directory.cluster, quiet=0)
+            remove_containers(str(docker.program), directory.cluster, quiet=0)
         kind = Kind(self._class, directory=directory, tools=tools, image=options.node_image)
-        boot = Boot(
-            kind=kind, docker=docker, options=options, nodes=self._nodes, environ=self._environ
-        )
+        boot = Boot(kind=kind, docker=docker, options=options, environ=self._environ)
         fingerprint = boot.fingerprint()
         if running and made.get("fingerprint") != fingerprint:
             raise UsageError(
@@ -201,14 +187,11 @@ class KindCluster(Cluster):
             )
         self._boot = boot
         if running:
-            made_at = float(made.get("made_at", 0.0))
-            boot.reuse(made_at=made_at)
+            boot.reuse(made_at=made["made_at"])
         else:
             boot.create()
-            made_at = time.time()
-        directory.record_made(
-            {"fingerprint": fingerprint, "keep": options.keep, "made_at": made_at}
-        )
+            made = {"fingerprint": fingerprint, "made_at": time.time()}
+        directory.record_made({**made, "keep": options.keep})
         claim.set_kept(options.keep)
 
     @property

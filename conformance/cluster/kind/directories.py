@@ -1,4 +1,5 @@
-"""The directory of a kind cluster on this machine, `KindDirectory`, and its use by a process, `Claim`.
+"""The directory of a kind cluster on this machine, `KindDirectory`, its use by a process, `Claim`, and
+clusters that no process uses: kept ones, and those of runs killed with their reaper.
 
 ${XDG_STATE_HOME:-~/.local/state}/dgd-conformance/kind/NAME holds the cluster's configuration, its
 kubeconfigs and its audit log, which the node writes through a mount."""
@@ -8,11 +9,13 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from conformance.cluster.kind import reaper
 from conformance.cluster.kind.docker import Docker
+from conformance.cluster.processes.directory import unused
 from conformance.cluster.processes.reaper_process import ReaperProcess
 from conformance.cluster.programs.sources import home
 from conformance.model.errors import UsageError
@@ -24,6 +27,8 @@ class KindDirectory:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.cluster = path.name
+        self.node = f"{path.name}-control-plane"
+        """Name of the real node, and of its container."""
         self.admin = path / "admin.kubeconfig"
         """kind's own kubeconfig: pytest-kind writes it and empties it again."""
         self.suite = path / "suite.kubeconfig"
@@ -50,22 +55,19 @@ class KindDirectory:
         """Note that the cluster is complete, and how it was made."""
         self._made.write_text(json.dumps(facts), encoding="utf-8")
 
-    def check_ours(self, docker: Docker) -> None:
-        """Raises UsageError if another's cluster has the name."""
-        nodes = docker.nodes(self.cluster)
-        if any(node.mounts.get(reaper.AUDIT) != self.audit for node in nodes):
-            raise UsageError(
-                f"a kind cluster {self.cluster} is there, and it was not made by this suite for this "
-                "user: name another with --cluster-name"
-            )
-
 
 class Claim:
     """The use of one cluster by this process, which ends however the process ends."""
 
     def __init__(self, directory: KindDirectory, docker: Docker) -> None:
         """A cluster that was kept stays so, a new one goes with this process. Raises UsageError if
-        another process uses it."""
+        another process uses it, or it is another's."""
+        # What is claimed may be removed.
+        if any(node.audit != directory.audit for node in docker.nodes(directory.cluster)):
+            raise UsageError(
+                f"a kind cluster {directory.cluster} is there, and it was not made by this suite for "
+                "this user: name another with --cluster-name"
+            )
         self.directory = directory
         directory.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.kept = directory.made().get("keep") is True
@@ -103,9 +105,8 @@ class Claim:
         self.release()
 
 
-def root(environ: Mapping[str, str] | None = None) -> Path:
+def root(environ: Mapping[str, str] = os.environ) -> Path:
     """Where the directories of all clusters lie."""
-    environ = os.environ if environ is None else environ
     base = environ.get("XDG_STATE_HOME") or os.path.join(home(environ), ".local", "state")
     return Path(base) / "dgd-conformance" / "kind"
 
@@ -117,3 +118,54 @@ def new_name() -> str:
     except OSError:
         boot = "0"
     return f"dgd-conformance-{os.getpid()}-{boot}-{os.urandom(2).hex()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftoverCluster:
+    """A cluster of this suite that no process uses."""
+
+    directory: Path
+    containers: tuple[str, ...]
+    kept: bool
+    """Left on purpose, by --keep-cluster."""
+
+    @property
+    def name(self) -> str:
+        return self.directory.name
+
+    def __str__(self) -> str:
+        why = "kept by --keep-cluster" if self.kept else "its run ended without removing it"
+        return f"kind cluster {self.name} ({', '.join(self.containers) or 'no container'}): {why}"
+
+
+def find(docker: Docker, environ: Mapping[str, str] = os.environ) -> list[LeftoverCluster]:
+    """All of this user's, kept ones too. Raises InfraError if Docker does not answer."""
+    base = root(environ)
+    containers: dict[Path, list[str]] = {directory: [] for directory in base.glob("*")}
+    for node in docker.nodes():
+        # Another user's run, or one in a container, has its directories elsewhere: who uses those
+        # cannot be told from here.
+        if node.audit is not None and node.audit.parent.parent == base:
+            containers.setdefault(node.audit.parent, []).append(node.name)
+    found = []
+    for path, names in sorted(containers.items()):
+        with unused(path) as abandoned:
+            if abandoned:
+                kept = bool(names) and KindDirectory(path).made().get("keep") is True
+                found.append(LeftoverCluster(directory=path, containers=tuple(names), kept=kept))
+    return found
+
+
+def sweep(
+    docker: Docker, environ: Mapping[str, str] = os.environ, *, kept: bool = False
+) -> list[LeftoverCluster]:
+    """Remove what killed runs left, and kept ones if asked; returns what is gone. Raises InfraError."""
+    removed = []
+    for leftover in find(docker, environ):
+        if leftover.kept and not kept:
+            continue
+        with unused(leftover.directory) as abandoned:
+            if abandoned and reaper.remove_containers(str(docker.program), leftover.name, quiet=0):
+                shutil.rmtree(leftover.directory, ignore_errors=True)
+                removed.append(leftover)
+    return removed

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.cluster.kind.reaper import CLUSTER_LABEL
+from conformance.cluster.kind.reaper import AUDIT, CLUSTER_LABEL
 from conformance.model.errors import InfraError, UsageError
 
 ANSWER_SECONDS = 30.0
@@ -43,20 +43,19 @@ class NodeContainer:
     """The container of a kind node."""
 
     name: str
-    cluster: str
     state: str
     """As Docker says it: running, exited, paused, ..."""
     exit_code: int
-    mounts: Mapping[str, Path]
-    """Path in the node → directory of this machine."""
+    audit: Path | None
+    """The directory of this machine that gets the audit log; None for a node that is not ours."""
 
 
 class Docker:
     """One daemon, as the environment names it."""
 
-    def __init__(self, program: Path, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(self, program: Path, environ: Mapping[str, str] = os.environ) -> None:
         self.program = program
-        self._environ = os.environ if environ is None else environ
+        self._environ = environ
 
     def check(self) -> None:
         """Raises UsageError, saying what to do, if no local daemon answers."""
@@ -109,8 +108,7 @@ class Docker:
         return self._output(command, what=f"{argv[0]} in {container}", timeout=timeout)
 
     def nodes(self, cluster: str | None = None) -> list[NodeContainer]:
-        """The node containers of one kind cluster, or of all; those that do not run, too. Raises
-        InfraError."""
+        """The node containers of one kind cluster, or of all, running or not. Raises InfraError."""
         label = CLUSTER_LABEL if cluster is None else f"{CLUSTER_LABEL}={cluster}"
         listed = self._output(["ps", "-aq", "--filter", f"label={label}"], what="docker ps")
         identifiers = listed.split()
@@ -169,13 +167,12 @@ class Docker:
 
 
 def _node(container: Mapping[str, Any]) -> NodeContainer:
-    binds = [mount for mount in container["Mounts"] if mount.get("Type") == "bind"]
+    mounts = container["Mounts"]
     return NodeContainer(
         name=container["Name"].removeprefix("/"),
-        cluster=container["Config"]["Labels"][CLUSTER_LABEL],
         state=container["State"]["Status"],
         exit_code=container["State"]["ExitCode"],
-        mounts={mount["Destination"]: Path(mount["Source"]) for mount in binds},
+        audit=next((Path(each["Source"]) for each in mounts if each["Destination"] == AUDIT), None),
     )
 
 

@@ -6,7 +6,7 @@ import copy
 import hashlib
 import http.client
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import yaml
 
 from conformance.cluster.certificates import Authority
 from conformance.cluster.embedded.configuration import LWS_CONTROLLER
+from conformance.cluster.kind.controllers import LWS
 from conformance.cluster.nodes import on_real_node
 from conformance.cluster.programs import lws_manifests
 from conformance.cluster.programs.download import PROBE_SECONDS
@@ -23,15 +24,10 @@ from conformance.cluster.programs.progress import Progress
 from conformance.cluster.programs.sources import cache_root
 from conformance.model.errors import InfraError
 
-NAMESPACE = "lws-system"
-DEPLOYMENT = "lws-controller-manager"
-USER = f"system:serviceaccount:{NAMESPACE}:lws-controller-manager"
-"""Its name in the audit log."""
 RELEASES = "https://github.com/kubernetes-sigs/lws/releases/download"
 RELEASES_VARIABLE = "DGD_CONFORMANCE_LWS_URL"
 """Another base URL of the releases; empty: the manifests come from the Go module."""
 
-_SERVICE = "lws-webhook-service"
 _SECRET = "lws-webhook-server-cert"
 _CONFIG = "lws-manager-config"
 _CONFIG_KEY = "controller_manager_config.yaml"
@@ -43,10 +39,11 @@ def manifests(
 ) -> Objects:
     """The pinned release's: as it was released or, where that cannot be reached, from its Go module
     by `kustomize` (a directory in, YAML out). Both are kept in the cache. Raises InfraError."""
-    cache = cache_root(environ) / f"lws-{PINS[Program.LWS].version}-manifests"
+    version = PINS[Program.LWS].version
+    cache = cache_root(environ) / f"lws-{version}-manifests"
     base = environ.get(RELEASES_VARIABLE, RELEASES).rstrip("/")
     if base:
-        url = f"{base}/v{PINS[Program.LWS].version}/manifests.yaml"
+        url = f"{base}/v{version}/manifests.yaml"
         kept = cache / f"{hashlib.sha256(url.encode()).hexdigest()[:12]}.json"
         with contextlib.suppress(OSError, ValueError):
             return lws_manifests.load(kept)
@@ -62,13 +59,13 @@ def manifests(
     return _store(kept, kustomize(str(module / "config" / "default")))
 
 
-def prepared(objects: Sequence[Mapping[str, Any]], *, image: str) -> Objects:
+def prepared(objects: Objects, *, image: str) -> Objects:
     """As they are applied: with our image, on the real node, as fast as on the embedded control plane,
     and with certificates of ours: its own manager's reach a running pod a minute later."""
     authority = Authority()
-    pair = authority.server([f"{_SERVICE}.{NAMESPACE}.svc"])
+    pair = authority.server([f"lws-webhook-service.{LWS.namespace}.svc"])
     files = {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": authority.certificate}
-    result = [copy.deepcopy(dict(each)) for each in objects]
+    result = copy.deepcopy(objects)
     for each in result:
         kind, name = each["kind"], each["metadata"]["name"]
         if kind.endswith("WebhookConfiguration"):
@@ -81,7 +78,7 @@ def prepared(objects: Sequence[Mapping[str, Any]], *, image: str) -> Objects:
             each["data"] = {key: base64.b64encode(value).decode() for key, value in files.items()}
         elif (kind, name) == ("ConfigMap", _CONFIG):
             each["data"] = {_CONFIG_KEY: yaml.safe_dump(LWS_CONTROLLER)}
-        elif (kind, name) == ("Deployment", DEPLOYMENT):
+        elif (kind, name) == ("Deployment", LWS.name):
             _adapt(each, image=image, revision=hashlib.sha256(pair.certificate).hexdigest()[:12])
     return result
 
@@ -106,7 +103,7 @@ def _store(target: Path, text: str) -> Objects:
     """Raises InfraError if they are not what is expected."""
     objects = lws_manifests.parse(text)
     present = {(each["kind"], each["metadata"]["name"]) for each in objects}
-    for wanted in (("Deployment", DEPLOYMENT), ("Secret", _SECRET), ("ConfigMap", _CONFIG)):
+    for wanted in (("Deployment", LWS.name), ("Secret", _SECRET), ("ConfigMap", _CONFIG)):
         if wanted not in present:
             raise InfraError(
                 f"the manifests of LeaderWorkerSet lack {' '.join(wanted)}; expected those of "

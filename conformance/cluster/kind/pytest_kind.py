@@ -81,7 +81,6 @@ class Kind:
 
     def export_logs(self, directory: Path) -> None:
         """`kind export logs`: journals, pods' logs and descriptions."""
-        directory.mkdir(parents=True, exist_ok=True)
         command = ["export", "logs", str(directory), f"--name={self.directory.cluster}"]
         self._run("exporting the logs of the kind cluster", *command)
 
@@ -99,7 +98,7 @@ class Kind:
             before = log.stat().st_size
             yield
         except subprocess.CalledProcessError as error:
-            said = _complaint(log.read_bytes()[before:] or error.stderr or "")
+            said = _complaint(log.read_bytes()[before:].decode("utf-8", "replace") or error.stderr)
             if "failed to pull image" in said:
                 raise UsageError(
                     f"the node image cannot be had ({said}): give one that Docker has with "
@@ -114,9 +113,8 @@ class Kind:
             raise InfraError(f"{what} {self.directory.cluster} failed: {error!r}") from error
 
 
-def _complaint(output: bytes | str) -> str:
+def _complaint(output: str | None) -> str:
     """What kind (or another program) said last about an error."""
-    text = output if isinstance(output, str) else output.decode("utf-8", "replace")
-    said = [line for line in text.splitlines() if line.strip()]
+    said = [line for line in (output or "").splitlines() if line.strip()]
     errors = [line for line in said if line.startswith("ERROR: ")]
     return (errors or said or ["it said nothing"])[-1].removeprefix("ERROR: ").strip()

@@ -42,14 +42,12 @@ def remove_containers(docker: str, cluster: str, *, quiet: float = QUIET_SECONDS
                 [docker, "ps", "-aq", *filters], capture_output=True, check=True, timeout=30
             )
             containers = listed.stdout.decode().split()
-            if not containers and time.monotonic() - since >= quiet:
-                return True
             if containers:
                 remove = [docker, "rm", "--force", "--volumes", *containers]
                 subprocess.run(remove, capture_output=True, check=False, timeout=60)
                 since = time.monotonic()
-                if not quiet:
-                    continue
+            elif time.monotonic() - since >= quiet:
+                return True
         time.sleep(0.2)
     return False
 

@@ -7,9 +7,7 @@ from pathlib import Path
 
 from conformance.cluster.kubeconfig import connectivity, contexts, leftovers, removal
 from conformance.kube import Api
-from conformance.model.errors import UsageError
-
-EXIT_STUCK = 1
+from conformance.model.errors import Exit, UsageError
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -40,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
         if not arguments.yes and not _asked(len(rows) + len(stopped)):
             print("nothing was changed")
-            return EXIT_STUCK
+            return Exit.DIFFERS
         problems = []
         # First, so that finalizers of graphs can run.
         for operator in stopped:
@@ -54,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     problems += result.stuck
     for sentence in problems:
         print(sentence)
-    return EXIT_STUCK if problems else 0
+    return Exit.DIFFERS if problems else Exit.OK
 
 
 def _api(arguments: argparse.Namespace, directory: Path) -> Api:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from conformance.cluster.kubeconfig import connectivity, contexts, removal
+from conformance.cluster.kubeconfig import connectivity, contexts, leftovers, removal
 from conformance.cluster.kubeconfig.contexts import KubeconfigOptions
 from conformance.cluster.kubeconfig.inspection import Inspection, inspect
 from conformance.cluster.kubeconfig.run_lease import RunLease, namespace_of
@@ -23,7 +23,7 @@ from conformance.model.kinds import Actor
 from conformance.model.profile import Profile
 
 END_SECONDS = 60.0
-"""For graphs, and then for namespaces, at the end of a run."""
+"""For namespaces at the end of a run."""
 LOAD_SECONDS = 300.0
 """For an image of a gigabyte."""
 COLLECTOR_SECONDS = 35.0
@@ -35,7 +35,6 @@ class _Checked(NamedTuple):
     kubeconfig: Path
     api: Api
     inspection: Inspection
-    closing: contextlib.ExitStack
 
 
 class KubeconfigCluster(Cluster):
@@ -55,6 +54,7 @@ class KubeconfigCluster(Cluster):
         self._options = options
         self._profile = profile
         self._tell = tell
+        self._closing = contextlib.ExitStack()
         self._found: _Checked | None = None
         self._lease: RunLease | None = None
 
@@ -64,6 +64,11 @@ class KubeconfigCluster(Cluster):
     audit_log = None
     throw_away = False
     process_host = None
+    users: Mapping[str, Actor] = {
+        FIELD_MANAGER: Actor.SUITE,
+        "lws": Actor.LWS_CONTROLLER,
+        "lws-controller-manager": Actor.LWS_CONTROLLER,
+    }
 
     @property
     def kubeconfig(self) -> Path:
@@ -72,14 +77,6 @@ class KubeconfigCluster(Cluster):
     @property
     def versions(self) -> Mapping[str, str]:
         return self._checked.inspection.versions
-
-    @property
-    def users(self) -> Mapping[str, Actor]:
-        return {
-            FIELD_MANAGER: Actor.SUITE,
-            "lws": Actor.LWS_CONTROLLER,
-            "lws-controller-manager": Actor.LWS_CONTROLLER,
-        }
 
     @property
     def operator_installed(self) -> bool:
@@ -92,10 +89,7 @@ class KubeconfigCluster(Cluster):
 
     def failure(self) -> str | None:
         """Says that the run can no longer show that it is alive."""
-        problem = self._lease.problem if self._lease is not None else ""
-        if not problem:
-            return None
-        return f"the run's Lease in namespace {namespace_of(self.run)} cannot be renewed: {problem}"
+        return self._lease.failure() if self._lease is not None else None
 
     def check(self) -> None:
         """Make sure that the cluster may be used; see `inspect`. Raises UsageError within seconds."""
@@ -116,7 +110,8 @@ class KubeconfigCluster(Cluster):
                 # Nobody knows of the private copy.
                 where = f"{' and '.join(str(file) for file in files)} (context {context.name})"
                 raise UsageError(str(error).replace(str(private), where)) from error
-            self._found = _Checked(private, api, inspection, closing.pop_all())
+            self._found = _Checked(private, api, inspection)
+            self._closing = closing.pop_all()
 
     def plan(self) -> list[str]:
         """What the run will make, and what it needs, a line each."""
@@ -183,14 +178,20 @@ class KubeconfigCluster(Cluster):
             # As long as it removes, the run lives.
             self._remove(to_the_end=True)
             lease.stop()
-        found, self._found = self._found, None
-        if found is not None:
-            found.closing.close()
+        self._found = None
+        self._closing.close()
 
     def _remove(self, *, to_the_end: bool) -> None:
-        api = self._checked.api
-        done = removal.remove_run(api, self.run, within=END_SECONDS, to_the_end=to_the_end)
-        for sentence in done.stuck:
+        """`to_the_end` False leaves the run's own namespace and what is cluster-scoped."""
+        api, lease = self._checked.api, namespace_of(self.run)
+        try:
+            rows = leftovers.find(api, run=self.run)
+            if not to_the_end:
+                rows = [row for row in rows if row.is_namespace and row.name != lease]
+            stuck = removal.remove(api, rows, namespaces_within=END_SECONDS).stuck
+        except InfraError as error:
+            stuck = [f"what run {self.run} made may still be there: {error}"]
+        for sentence in stuck:
             self._tell(sentence)
 
     @property

@@ -45,7 +45,7 @@ def check_identity(context: Context, *, now: datetime.datetime | None = None) ->
         certificate = x509.load_pem_x509_certificate(pem)
     except ValueError as error:
         raise UsageError(f"{who} cannot be read: {error}") from error
-    now = now or _now()
+    now = now or datetime.datetime.now(datetime.UTC)
     end, start = certificate.not_valid_after_utc, certificate.not_valid_before_utc
     if now > end:
         raise UsageError(f"{who} expired on {_day(end)}; get a new one and put it there")
@@ -54,8 +54,7 @@ def check_identity(context: Context, *, now: datetime.datetime | None = None) ->
 
 
 def first_answer(api: Api, context: Context) -> Mapping[str, Any]:
-    """The server's version. Raises UsageError with the reason if it does not answer within seconds, or
-    does not know the identity."""
+    """The server's version. Raises UsageError with the reason if it does not give that in seconds."""
     try:
         answer = api.request("GET", "/version", timeout=REACH_SECONDS)
     except NoAnswerError as error:
@@ -122,7 +121,7 @@ def _unknown_identity(context: Context) -> str:
     end = _expiry(token)
     if user.get("exec"):
         why = "the token of the credential plugin is not accepted; log in again"
-    elif end is not None and end < _now():
+    elif end is not None and end < datetime.datetime.now(datetime.UTC):
         why = f"its token expired on {_day(end)}; get a new one"
     elif token or user.get("tokenFile"):
         why = "its token is unknown or has expired; get a new one"
@@ -158,10 +157,6 @@ def _client_certificate(user: Mapping[str, Any]) -> bytes | None:
                 f"{error.strerror}"
             ) from error
     return None
-
-
-def _now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC)
 
 
 def _day(when: datetime.datetime) -> str:

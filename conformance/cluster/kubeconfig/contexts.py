@@ -15,12 +15,12 @@ from typing import Any
 import yaml
 
 from conformance.cluster.certificates import write_private
+from conformance.kube import YAML_LOADER
 from conformance.model.errors import UsageError
 
 CONTEXT_OPTION = "--kube-context"
 DEFAULT = "~/.kube/config"
 _PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +71,9 @@ class Context:
         return write_private(path, json.dumps(content).encode())
 
 
-def files(given: Path | None, environ: Mapping[str, str] | None = None) -> list[Path]:
-    """The given one, else those of KUBECONFIG, else the default one. Raises UsageError if none
-    exists."""
-    variable = (os.environ if environ is None else environ).get("KUBECONFIG")
+def files(given: Path | None, environ: Mapping[str, str] = os.environ) -> list[Path]:
+    """The given one, else those of KUBECONFIG, else the default one. Raises UsageError without one."""
+    variable = environ.get("KUBECONFIG")
     if given is not None:
         named, source = [str(given)], f"--kubeconfig={given}"
     elif variable:
@@ -138,7 +137,7 @@ def _merged(paths: Sequence[Path], part: str) -> dict[str, tuple[dict[str, Any],
     found: dict[str, tuple[dict[str, Any], Path]] = {}
     for path in paths:
         try:
-            content = yaml.load(path.read_bytes(), Loader=_Loader) or {}
+            content = yaml.load(path.read_bytes(), Loader=YAML_LOADER) or {}
             if not isinstance(content, dict):
                 raise UsageError(f"{path} is no kubeconfig; expected YAML with `contexts`")
             for row in content.get(part) or ():

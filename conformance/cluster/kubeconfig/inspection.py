@@ -40,7 +40,6 @@ class Inspection:
     reason: str
     """Why the suite may write to it."""
     kinds: list[Resource]
-    """All that it serves."""
     unseen: list[Resource]
     """Those that the user may not list and watch."""
     versions: Mapping[str, str]
@@ -48,9 +47,7 @@ class Inspection:
     lacking: list[Right]
     """What cases that stop the operator need and the user lacks."""
     crashed: list[LeftoverObject]
-    """Objects of crashed runs."""
     has_real_nodes: bool
-    """Nodes are marked as the real ones among simulated ones."""
 
     def plan(self, run: str) -> list[str]:
         """What a run will make, and what it needs, a line each."""
@@ -78,10 +75,8 @@ class Inspection:
         if context.namespace:
             lines.append(f"ignores: the context's default namespace {context.namespace}")
         if self.crashed:
-            count = len(self.crashed)
-            lines.append(
-                f"left:    {count} objects of crashed runs; remove them with {context.cleanup}"
-            )
+            left = f"{len(self.crashed)} objects of crashed runs"
+            lines.append(f"left:    {left}; remove them with {context.cleanup}")
         return lines
 
     def require_lws(self, profile: Profile | None) -> None:
@@ -98,8 +93,7 @@ class Inspection:
 def inspect(
     api: Api, context: Context, options: KubeconfigOptions, profile: Profile | None
 ) -> Inspection:
-    """Reach the cluster, and make sure that it may be used. Writes nothing. Raises UsageError in one
-    sentence (or one table of rights)."""
+    """Reach the cluster, and make sure that it may be used. Writes nothing. Raises UsageError."""
     server = connectivity.first_answer(api, context)
     try:
         # Before any question that is a POST: a cluster that is not the user's sees reads alone.
@@ -111,12 +105,12 @@ def inspect(
         kinds = api.discover()
         found = leftovers.find(api)
         crashed = [row for row in found if not row.alive]
-        pods = profile.in_cluster if profile is not None else None
-        if pods is not None and len(found) == len(crashed):
-            # Else a run that is going on may have stopped it for an instant.
-            leftovers.require_running(api, pods, context)
-        if pods is not None and options.install_operator:
-            leftovers.require_none_left(crashed, pods, context)
+        if profile is not None and profile.in_cluster is not None:
+            if len(found) == len(crashed):
+                # Else a run that is going on may have stopped it for an instant.
+                leftovers.require_running(api, profile.in_cluster, context)
+            if options.install_operator:
+                leftovers.require_none_left(crashed, profile.in_cluster, context)
         real_nodes = leftovers.listed(api, "/api/v1/nodes", f"{labels.REAL_NODE}=true")
         return Inspection(
             context=context,
@@ -134,7 +128,7 @@ def inspect(
 
 
 def serves(kinds: Iterable[Resource], kind: str, group: str) -> bool:
-    """Whether the cluster serves the kind."""
+    """Whether the kind is among these."""
     return any(row.kind == kind and row.group == group for row in kinds)
 
 

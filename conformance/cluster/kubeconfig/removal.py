@@ -5,12 +5,11 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from conformance.cluster.kubeconfig import leftovers, run_lease
 from conformance.cluster.kubeconfig.leftovers import LeftoverObject
 from conformance.kube import Api, Resource, served_by
-from conformance.model.errors import InfraError
 from conformance.model.graph import COMPONENT_KIND, GRAPH_KIND, GROUP
 
 GRAPHS_SECONDS = 60.0
@@ -30,7 +29,6 @@ _STAGES = {
     "ClusterRoleBinding": 4,
     "ClusterRole": 5,
 }
-_Row = TypeVar("_Row")
 
 
 @dataclass(slots=True)
@@ -45,35 +43,21 @@ def remove(
     api: Api,
     rows: Sequence[LeftoverObject],
     *,
-    graphs_within: float = GRAPHS_SECONDS,
     namespaces_within: float = NAMESPACES_SECONDS,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Removal:
     """Remove these, in the order that lets controllers do their part, and wait (seconds) for it. `tell`
     hears of each stage. Raises InfraError."""
     result = Removal()
-    _remove_graphs(api, rows, within=graphs_within, tell=tell)
+    _remove_graphs(api, rows, tell=tell)
     for _, stage in itertools.groupby(sorted(rows, key=_order), key=_stage):
         wanted = [row for row in stage if row.resource.kind != _CRD or _unused(api, row, result)]
         if wanted:
             kinds = ", ".join(dict.fromkeys(row.resource.kind for row in wanted))
             tell(f"deleting {len(wanted)} {kinds}")
-            within = namespaces_within if wanted[0].is_namespace else GRAPHS_SECONDS
-            _remove_each(api, wanted, result, within=within)
+            seconds = namespaces_within if wanted[0].is_namespace else GRAPHS_SECONDS
+            _remove_each(api, wanted, result, within=seconds)
     return result
-
-
-def remove_run(api: Api, run: str, *, within: float, to_the_end: bool) -> Removal:
-    """Remove what one run made, in about `within` seconds for graphs and again for namespaces.
-    `to_the_end` False leaves its own namespace and what is cluster-scoped."""
-    try:
-        rows = leftovers.find(api, run=run)
-        if not to_the_end:
-            lease = run_lease.namespace_of(run)
-            rows = [row for row in rows if row.is_namespace and row.name != lease]
-        return remove(api, rows, graphs_within=within, namespaces_within=within)
-    except InfraError as error:
-        return Removal(stuck=[f"what run {run} made may still be there: {error}"])
 
 
 def _stage(row: LeftoverObject) -> int:
@@ -85,19 +69,12 @@ def _order(row: LeftoverObject) -> tuple[int, bool]:
     return _stage(row), row.is_namespace and row.name.startswith(run_lease.PREFIX)
 
 
-def _remaining(rows: list[_Row], there: Callable[[_Row], bool], *, end: float) -> list[_Row]:
-    """Those that are still there once none is or the time has come."""
-    while (rows := [row for row in rows if there(row)]) and time.monotonic() < end:
-        time.sleep(_POLL_SECONDS)
-    return rows
-
-
 def _remove_graphs(
-    api: Api, rows: Sequence[LeftoverObject], *, within: float, tell: Callable[[str], None]
+    api: Api, rows: Sequence[LeftoverObject], *, tell: Callable[[str], None]
 ) -> None:
     """Delete graphs and bare components, and wait until they are gone or time is up."""
     served = {kind.kind: kind for kind in api.discover() if kind.group == GROUP}
-    end = time.monotonic() + within
+    end = time.monotonic() + GRAPHS_SECONDS
     # Graphs before components: an operator makes a component anew while its graph is there.
     for kind in (served[name] for name in (GRAPH_KIND, COMPONENT_KIND) if name in served):
         found = [
@@ -110,7 +87,8 @@ def _remove_graphs(
             tell(f"deleting {len(found)} {kind.kind} so that their finalizers can run")
         for each in found:
             api.delete(*each)
-        _remaining(found, lambda each: api.read(*each) is not None, end=end)
+        while (found := [each for each in found if api.read(*each)]) and time.monotonic() < end:
+            time.sleep(_POLL_SECONDS)
 
 
 def _metadata(api: Api, kind: Resource, namespace: LeftoverObject) -> list[dict[str, Any]]:
@@ -133,7 +111,9 @@ def _remove_each(
         stored = api.read(row.resource, row.name)
         return stored is not None and stored["metadata"]["uid"] == row.uid
 
-    left = _remaining(accepted, there, end=time.monotonic() + within)
+    left, end = accepted, time.monotonic() + within
+    while (left := [row for row in left if there(row)]) and time.monotonic() < end:
+        time.sleep(_POLL_SECONDS)
     result.removed += [row for row in accepted if row not in left]
     result.stuck += [f"{row} is still there {within:.0f} s later: {_why(api, row)}" for row in left]
 

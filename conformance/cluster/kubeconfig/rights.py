@@ -38,16 +38,8 @@ class Right:
     name: str
     """As `kubectl auth can-i` writes it: `pods`, `pods/log`, `deployments.apps`."""
     verbs: tuple[str, ...]
-    namespace: str = ""
     why: str
-
-    @property
-    def resource(self) -> str:
-        return self.name.partition(".")[0]
-
-    @property
-    def group(self) -> str:
-        return self.name.partition(".")[2]
+    namespace: str = ""
 
 
 def needed(profile: Profile | None, *, install_operator: bool) -> list[Right]:
@@ -91,7 +83,7 @@ def for_restarts(profile: Profile | None) -> list[Right]:
     if profile is None or profile.in_cluster is None or not profile.supports(Feature.RESTART):
         return []
     why = "stopping and starting the operator"
-    rows = [_right("deployments.apps", "patch", why), _right("pods", "delete", why)]
+    rows = _right("deployments.apps", "patch", why), _right("pods", "delete", why)
     return [replace(row, namespace=profile.in_cluster.namespace) for row in rows]
 
 
@@ -100,16 +92,14 @@ def _right(name: str, verbs: str, why: str) -> Right:
 
 
 def missing(api: Api, rights: Iterable[Right]) -> list[Right]:
-    """Those that the user lacks, with the verbs that are refused. Raises InfraError if the API server
-    cannot tell."""
-    asked = [(right, verb) for right in rights for verb in right.verbs]
+    """Those that the user lacks, with the refused verbs. Raises InfraError if nobody can tell."""
+
+    def refused(right: Right) -> Right:
+        verbs = tuple(verb for verb in right.verbs if not _allowed(api, right, verb))
+        return replace(right, verbs=verbs)
+
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        allowed = list(pool.map(lambda row: _allowed(api, *row), asked))
-    refused: dict[Right, list[str]] = {}
-    for (right, verb), may in zip(asked, allowed, strict=True):
-        if not may:
-            refused.setdefault(right, []).append(verb)
-    return [replace(right, verbs=tuple(verbs)) for right, verbs in refused.items()]
+        return [right for right in pool.map(refused, rights) if right.verbs]
 
 
 def require(api: Api, rights: Iterable[Right], *, who: str) -> None:
@@ -131,9 +121,10 @@ def require(api: Api, rights: Iterable[Right], *, who: str) -> None:
 
 
 def _allowed(api: Api, right: Right, verb: str) -> bool:
-    resource, _, subresource = right.resource.partition("/")
+    name, _, group = right.name.partition(".")
+    resource, _, subresource = name.partition("/")
     attributes = {
-        "group": right.group,
+        "group": group,
         "resource": resource,
         "subresource": subresource,
         "verb": verb,

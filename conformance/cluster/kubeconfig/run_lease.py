@@ -42,31 +42,27 @@ class RunLease:
         self._problem = ""
         self._renewed_at = time.monotonic()
 
-    @property
-    def problem(self) -> str:
-        """Why it was not renewed for so long that the run looks dead; empty if it was."""
-        late = time.monotonic() - self._renewed_at > ALIVE_SECONDS
-        return self._problem if late else ""
+    def failure(self) -> str | None:
+        """Says that it was not renewed for so long that the run looks dead."""
+        if not self._problem or time.monotonic() - self._renewed_at <= ALIVE_SECONDS:
+            return None
+        namespace = namespace_of(self._run)
+        return f"the run's Lease in namespace {namespace} cannot be renewed: {self._problem}"
 
     def start(self) -> None:
         """Make the namespace and its Lease. Raises InfraError if that is refused."""
         name, marks = namespace_of(self._run), labels.of_run(self._run)
-        namespace = {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {"name": name, "labels": marks},
-        }
+        metadata = {"name": name, "labels": marks}
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
         made = raise_for(self._api.create(NAMESPACE, namespace), f"creating namespace {name}")
-        lease = {
-            "apiVersion": LEASES.api_version,
-            "kind": LEASES.kind,
-            "metadata": {"name": LEASE, "namespace": name, "labels": marks},
-            "spec": {
-                "holderIdentity": _holder(),
-                "leaseDurationSeconds": int(ALIVE_SECONDS),
-                "renewTime": _stamp(server_time(made)),
-            },
+        metadata = {"name": LEASE, "namespace": name, "labels": marks}
+        spec = {
+            "holderIdentity": _holder(),
+            "leaseDurationSeconds": int(ALIVE_SECONDS),
+            "renewTime": _stamp(server_time(made)),
         }
+        kind = {"apiVersion": LEASES.api_version, "kind": LEASES.kind}
+        lease = {**kind, "metadata": metadata, "spec": spec}
         raise_for(self._api.create(LEASES, lease), "creating the run's Lease")
         self._renewed_at = time.monotonic()
         self._thread.start()
