@@ -30,7 +30,8 @@ from conformance.cluster.nodes import on_real_node
 from conformance.cluster.programs.lws_manifests import Objects
 from conformance.cluster.programs.pins import PINS, Program
 from conformance.cluster.programs.progress import Progress
-from conformance.kube import Api, PatchType, Resource, apply_manifests, raise_for
+from conformance.kube import Api, PatchType, apply_manifests, raise_for
+from conformance.kube.resource import DEPLOYMENTS
 from conformance.model.errors import InfraError
 
 STEP_SECONDS = 180.0
@@ -39,7 +40,6 @@ STEP_SECONDS = 180.0
 SIMULATED_NODES = 4
 """With 128 GPUs each."""
 _CRD = "CustomResourceDefinition"
-_DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", True)
 _ADDONS = (("kube-system", "coredns"), ("local-path-storage", "local-path-provisioner"))
 """Deployments that come with a cluster. Not every node image has both."""
 
@@ -95,7 +95,7 @@ class Boot:
             self.kind.create()
             self._connect()
             for namespace, name in _ADDONS:
-                self._move_to_real_node(_DEPLOYMENTS.path(namespace, name))
+                self._move_to_real_node(DEPLOYMENTS.path(namespace, name))
             version = f"v{self.versions[Program.APISERVER.value]}"
             # Not applied: to account for the fields of such a schema costs the server seconds.
             crds = [*manifests.pod_group_crd(), *crds]
@@ -213,7 +213,7 @@ class Boot:
             ("KWOK alone", KWOK.namespace, KWOK.name),
             ("DNS", *_ADDONS[0]),
         ):
-            path = _DEPLOYMENTS.path(namespace, name)
+            path = DEPLOYMENTS.path(namespace, name)
             self._await(what, functools.partial(readiness.rolled_out, api, path))
 
     def _await(self, what: str, probe: Callable[[], bool]) -> None:

@@ -11,6 +11,7 @@ from conformance.cluster.kubeconfig.leftovers import LeftoverObject
 from conformance.cluster.kubeconfig.rights import Right
 from conformance.cluster.kubeconfig.run_lease import namespace_of
 from conformance.kube import Api, Resource
+from conformance.kube.resource import DEPLOYMENTS
 from conformance.model import labels
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.features import Feature
@@ -171,7 +172,7 @@ def _versions(api: Api, server: Mapping[str, Any], kinds: Sequence[Resource]) ->
     found = {"kube-apiserver": str(server.get("gitVersion") or _UNKNOWN)}
     for program, (kind, group, namespace, name) in _CONTROLLERS.items():
         if serves(kinds, kind, group):
-            answer = api.request("GET", leftovers.DEPLOYMENTS.path(namespace, name))
+            answer = api.request("GET", DEPLOYMENTS.path(namespace, name))
             found[program] = (_version_of(answer.body) if answer.ok else "") or _UNKNOWN
     return found
 

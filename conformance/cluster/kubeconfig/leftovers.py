@@ -6,13 +6,12 @@ from typing import Any
 
 from conformance.cluster.kubeconfig import run_lease
 from conformance.cluster.kubeconfig.contexts import Context
-from conformance.cluster.kubeconfig.run_lease import NAMESPACE
 from conformance.kube import Api, Resource, raise_for
+from conformance.kube.resource import DEPLOYMENTS, NAMESPACES
 from conformance.model import labels
 from conformance.model.errors import InfraError, UsageError
 from conformance.model.installs import ClusterInstall
 
-DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", True)
 _NO_RUN_SECONDS = 6 * 3600.0
 """A namespace that names no run is taken for a living one's for this long after its creation."""
 
@@ -29,7 +28,7 @@ class LeftoverObject:
 
     @property
     def is_namespace(self) -> bool:
-        return self.resource.kind == NAMESPACE.kind
+        return self.resource.kind == NAMESPACES.kind
 
     def __str__(self) -> str:
         run = f"run {self.run}" if self.run else "a run without an id"
@@ -53,7 +52,7 @@ def find(api: Api, *, run: str | None = None) -> list[LeftoverObject]:
     """All labelled namespaces and cluster-scoped objects, of one run if it is named. Kinds that the
     user may not list are passed over. Raises InfraError if namespaces may not be listed."""
     selector = ",".join(f"{key}={value}" for key, value in labels.of_run(run or "").items())
-    answer = api.request("GET", NAMESPACE.path(), params={"labelSelector": selector})
+    answer = api.request("GET", NAMESPACES.path(), params={"labelSelector": selector})
     namespaces: list[dict[str, Any]] = raise_for(answer, "listing namespaces").body["items"]
     now = run_lease.server_time(answer)
     going_on = {
@@ -66,15 +65,15 @@ def find(api: Api, *, run: str | None = None) -> list[LeftoverObject]:
     def row(resource: Resource, item: dict[str, Any]) -> LeftoverObject:
         meta, run = item["metadata"], _run_of(item)
         alive = run in going_on
-        if not run and resource == NAMESPACE:
+        if not run and resource == NAMESPACES:
             alive = run_lease.age(meta["creationTimestamp"], now) < _NO_RUN_SECONDS
         return LeftoverObject(
             resource=resource, name=meta["name"], uid=meta["uid"], run=run, alive=alive
         )
 
-    found = [row(NAMESPACE, item) for item in namespaces]
+    found = [row(NAMESPACES, item) for item in namespaces]
     for resource in api.discover():
-        if not resource.namespaced and resource.kind != NAMESPACE.kind:
+        if not resource.namespaced and resource.kind != NAMESPACES.kind:
             found += [row(resource, item) for item in listed(api, resource.path(), selector)]
     return found
 

@@ -12,12 +12,11 @@ from typing import Any
 
 import urllib3
 
-from conformance.kube import Answer, Api, Resource, raise_for
+from conformance.kube import Answer, Api, raise_for
+from conformance.kube.resource import LEASES, NAMESPACES
 from conformance.model import labels
 from conformance.model.errors import InfraError
 
-NAMESPACE = Resource("", "v1", "namespaces", "Namespace", False)
-LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True)
 LEASE = "run"
 PREFIX = "dgd-conformance-run-"
 """With the run's id, the name of the namespace that holds its Lease."""
@@ -54,7 +53,7 @@ class RunLease:
         name, marks = namespace_of(self._run), labels.of_run(self._run)
         metadata = {"name": name, "labels": marks}
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-        made = raise_for(self._api.create(NAMESPACE, namespace), f"creating namespace {name}")
+        made = raise_for(self._api.create(NAMESPACES, namespace), f"creating namespace {name}")
         metadata = {"name": LEASE, "namespace": name, "labels": marks}
         spec = {
             "holderIdentity": _holder(),
