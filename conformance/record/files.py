@@ -78,12 +78,16 @@ class LoadSign:
     """Namespaces that it wrote to without coming to an end: nothing that others have to wait for."""
 
     def seen_from(self, namespace: str) -> Load:
-        """The stretch as it was for one namespace."""
+        """The stretch as it was for one namespace. Where the operator spins, nothing takes its turn but
+        itself."""
+        here = self.requests.get(namespace, 0)
+        if namespace in self.storms:
+            return Load(at=self.at, seconds=self.seconds, here=here)
         work = {name: count for name, count in self.requests.items() if name not in self.storms}
         work.pop(namespace, None)
         return Load(
             at=self.at, seconds=self.seconds, operator=self.operator, platform=self.platform,
-            request=self.request, here=self.requests.get(namespace, 0), elsewhere=sum(work.values()),
+            request=self.request, here=here, elsewhere=sum(work.values()),
         )  # fmt: skip
 
 
