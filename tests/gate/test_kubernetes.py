@@ -174,9 +174,9 @@ NEEDED = [
         "apiextensions.k8s.io"), ("podgroups", "scheduling.volcano.sh"),
     ]),
     # What a run asks for itself.
-    *((verb, right.resource, right.group, "") for right in [
+    *((verb, resource, group, "") for right in [
         *rights.needed(None, install_operator=False), *rights.for_restarts(load("reference").profile),
-    ] for verb in right.verbs),
+    ] for resource, _, group in [right.name.partition(".")] for verb in right.verbs),
     ("get", "pods", "", "log"),
 ]  # fmt: skip
 NOT_NEEDED = [
